@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backends/common/op_attributes.h"
+#include "kernels/hip/attention/attention.h"
 #include "kernels/hip/gemv/gemv.h"
 
 namespace trine::hip {
@@ -24,9 +25,14 @@ class Joiner {
     GroupRun run;
     run.first = first;
     run.added = added;
-    if (IsAttendedAlong(first)) {
+    if (IsAttendedAlong(first, groups_[first].first)) {
       run.attends = true;
       run.count = 2;
+      return run;
+    }
+    if (!added && AreNormsOfHeads(first) && IsAttendedAlong(first + 2, groups_[first].first)) {
+      run.attends = run.norms = true;
+      run.count = 4;
       return run;
     }
     if (IsNormOfGlu(first, added)) {
@@ -165,9 +171,31 @@ class Joiner {
     return false;
   }
 
+  // Returns whether two groups are norms of heads, which only the rotations of the next group read,
+  // each its own.
+  bool AreNormsOfHeads(uint32_t group) const {
+    const uint32_t next = group + 2;
+    if (next >= groups_.size() || groups_[next].kind != Kind::kRotateStore) return false;
+    for (const uint32_t i : {0, 1}) {
+      const OpGroup& norm = groups_[group + i];
+      const sdk::Op& op = OpOf(group + i);
+      if (op.kind != TRINE_OP_RMS_NORM || norm.quantizes || !op.HasInput(1) ||
+          In(op, 0).dims[0] > int64_t{kMostNormedHead} ||
+          !IsReadBy(norm.first, groups_[next].first + i, 0)) {
+        return false;
+      }
+      // Blocks store new rows while others still read what is normed.
+      for (const uint32_t store : {2, 3}) {
+        if (Reads(op, Out(graph_.ops[groups_[next].first + store]))) return false;
+      }
+    }
+    return true;
+  }
+
   // Returns whether the next group is attention that reads, for one token, the caches to which this
-  // group stores, and nothing else reads the values that this group rotates.
-  bool IsAttendedAlong(uint32_t group) const {
+  // group stores, and nothing else reads the values that this group rotates. `first`: the first op
+  // that the same launch does.
+  bool IsAttendedAlong(uint32_t group, uint32_t first) const {
     const OpGroup& before = groups_[group];
     if (before.kind != Kind::kRotateStore || before.writes || group + 1 >= groups_.size()) {
       return false;
@@ -187,7 +215,7 @@ class Joiner {
     if (!first_is_q && !IsReadBy(before.first + 1, at, 0)) return false;
     // Blocks write y while others still read the rows, unless y is only quantised.
     if (!groups_[group + 1].quantizes || groups_[group + 1].writes) {
-      for (uint32_t op = before.first; op < at; ++op) {
+      for (uint32_t op = first; op < at; ++op) {
         if (Reads(graph_.ops[op], Out(attention))) return false;
       }
     }
@@ -222,7 +250,8 @@ std::vector<GroupRun> JoinGroups(const sdk::Graph& graph, const std::vector<OpGr
     if (join) run = joiner.RunAt(i, added);
     added = run.adds;
     // Only the glu writes the second place, which has room for few columns.
-    if (groups[i].quantizes || (run.attends && groups[i + 1].quantizes)) held = 0;
+    const uint32_t last = i + run.count - 1;
+    if (groups[i].quantizes || (run.attends && groups[last].quantizes)) held = 0;
     run.from = held;
     if (run.glu) held = 1 - held;
     run.to = held;

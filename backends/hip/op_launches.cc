@@ -237,15 +237,31 @@ void OpLaunches::AddAttention(const OpGroup& group, const RotateStore* before,
                     quantized, before, shape_, launches);
 }
 
-void OpLaunches::AddAttended(std::span<const OpGroup> groups, std::vector<Launch>* launches) const {
-  const AttentionTensors tensors = MakeAttention(groups[1]);
-  const RotateStore before = MakeRotateStore(groups[0]);
+void OpLaunches::AddAttended(std::span<const OpGroup> groups, const GroupRun& run,
+                             std::vector<Launch>* launches) const {
+  const std::span<const OpGroup> earlier = groups.first(groups.size() - 1);
+  const AttentionTensors tensors = MakeAttention(groups.back());
+  RotateStore before = MakeRotateStore(earlier.back());
+  if (run.norms) SetNorms(earlier.first(2), earlier.back(), &before);
   const bool along = CanAttendAlong(tensors, before, PositionsOf(graph_, tensors, params_), shape_);
-  if (!along) {
-    AddRotateStore(groups[0], launches);
-    launches->back().label = backends::GroupName(graph_, groups[0]);
+  for (size_t i = 0; !along && i < earlier.size(); ++i) {
+    const size_t first = launches->size();
+    AddGroup(earlier[i], {}, launches);
+    for (size_t j = first; j < launches->size(); ++j) {
+      (*launches)[j].label = backends::GroupName(graph_, earlier[i]);
+    }
   }
-  AddAttention(groups[1], along ? &before : nullptr, launches);
+  AddAttention(groups.back(), along ? &before : nullptr, launches);
+}
+
+void OpLaunches::SetNorms(std::span<const OpGroup> norms, const OpGroup& rotation,
+                          RotateStore* work) const {
+  const bool swapped = backends::RotatesKFirst(graph_, rotation);
+  const sdk::Op &q = OpAt(norms[swapped ? 1 : 0], 0), &k = OpAt(norms[swapped ? 0 : 1], 0);
+  work->q = In(q, 0);
+  work->q_norm = {In(q, 1), q.Attr<trine_norm_attr>().eps};
+  work->k = In(k, 0);
+  work->k_norm = {In(k, 1), k.Attr<trine_norm_attr>().eps};
 }
 
 Norm OpLaunches::MakeNorm(const OpGroup& group, bool added) const {
@@ -383,7 +399,7 @@ void OpLaunches::Add(std::span<const OpGroup> groups, const GroupRun& run,
                      std::vector<Launch>* launches) const {
   const size_t before = launches->size();
   if (run.attends) {
-    AddAttended(groups.subspan(run.first, run.count), launches);
+    AddAttended(groups.subspan(run.first, run.count), run, launches);
   } else if (run.joined()) {
     AddProducts(groups.subspan(run.first, run.count), run, launches);
   } else if (!run.added || groups[run.first].count > 1) {

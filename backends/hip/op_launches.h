@@ -83,8 +83,11 @@ class OpLaunches {
   // `before` is the rotation and the stores that the same launch does before attention, or null.
   void AddAttention(const OpGroup& group, const RotateStore* before,
                     std::vector<Launch>* launches) const;
-  void AddAttended(std::span<const OpGroup> groups, std::vector<Launch>* launches) const;
+  void AddAttended(std::span<const OpGroup> groups, const GroupRun& run,
+                   std::vector<Launch>* launches) const;
   RotateStore MakeRotateStore(const OpGroup& group) const;
+  // `norms`: the groups of the norms of what `work` rotates.
+  void SetNorms(std::span<const OpGroup> norms, const OpGroup& rotation, RotateStore* work) const;
   void AddRotateStore(const OpGroup& group, std::vector<Launch>* launches) const;
   Norm MakeNorm(const OpGroup& group, bool added) const;
   Launch MakeGlu(const OpGroup& group) const;

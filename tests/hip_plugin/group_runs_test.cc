@@ -330,11 +330,27 @@ class AttendedTest : public GroupRunsTest {
          builder_.Tensor(TRINE_DTYPE_I32, {2}), builder_.Tensor(TRINE_DTYPE_I32, {1}), TRINE_NONE},
         {y_}, attr);
   }
-  bool IsJoined(int64_t tokens = 1) {
+  // Norms the rows before they are rotated.
+  void Norms() {
+    q_ = Normed(q_);
+    k_ = Normed(k_);
+  }
+  uint32_t Normed(uint32_t x, int64_t head = kHead) {
+    const uint32_t y = Rows();
+    builder_.Op(TRINE_OP_RMS_NORM, {x, builder_.Tensor(TRINE_DTYPE_F32, {head})}, {y},
+                trine_norm_attr{0, 1e-5f});
+    return y;
+  }
+  bool Begins(const std::string& joined, int64_t tokens = 1) {
     const std::vector<std::string> runs = Runs(tokens);
-    return std::any_of(runs.begin(), runs.end(), [](const std::string& name) {
-      return name.rfind("rope+rope+kv_store+kv_store+attention", 0) == 0;
-    });
+    return std::any_of(runs.begin(), runs.end(),
+                       [&](const std::string& name) { return name.rfind(joined, 0) == 0; });
+  }
+  bool IsJoined(int64_t tokens = 1) {
+    return Begins("rope+rope+kv_store+kv_store+attention", tokens);
+  }
+  bool IsNormedAlong(int64_t tokens = 1) {
+    return Begins("rms_norm+rms_norm+rope+rope+kv_store+kv_store+attention", tokens);
   }
 
   uint32_t q_, k_, v_, rotated_q_, rotated_k_, y_, table_, slots_, keys_, values_;
@@ -381,6 +397,73 @@ TEST_F(AttendedTest, NotIntoTheRows) {
   builder_.tensors[y_].slot = builder_.tensors[v_].slot;
   Attention();
   EXPECT_FALSE(IsJoined());
+}
+
+TEST_F(AttendedTest, WithNormsOfHeads) {
+  Norms();
+  Before();
+  Attention();
+  EXPECT_TRUE(IsNormedAlong());
+  EXPECT_FALSE(IsNormedAlong(2));
+  EXPECT_FALSE(IsJoined(2));
+}
+
+TEST_F(AttendedTest, NotWithOneNorm) {
+  q_ = Normed(q_);
+  Before();
+  Attention();
+  EXPECT_FALSE(IsNormedAlong());
+  EXPECT_TRUE(IsJoined());
+}
+
+TEST_F(AttendedTest, NotWithNormsTheOtherWayRound) {
+  k_ = Normed(k_);
+  q_ = Normed(q_);
+  Before();
+  Attention();
+  EXPECT_FALSE(IsNormedAlong());
+  EXPECT_TRUE(IsJoined());
+}
+
+TEST_F(AttendedTest, NotWithNormsThatOthersRead) {
+  Norms();
+  Before();
+  Attention();
+  builder_.Op(TRINE_OP_ADD, {k_, k_}, {Rows()});
+  EXPECT_FALSE(IsNormedAlong());
+  EXPECT_TRUE(IsJoined());
+}
+
+TEST_F(AttendedTest, NotWithANormThatHasNoWeight) {
+  Norms();
+  Before();
+  Attention();
+  EXPECT_TRUE(IsNormedAlong());
+  const uint32_t no_weight[] = {builder_.ops[1].in[0], TRINE_NONE};
+  builder_.ops[1].in = no_weight;
+  EXPECT_FALSE(IsNormedAlong());
+}
+
+TEST_F(AttendedTest, NotWithLayerNorms) {
+  Norms();
+  builder_.ops[0].kind = TRINE_OP_LAYER_NORM;
+  const uint32_t in[] = {builder_.ops[0].in[0], builder_.ops[0].in[1], TRINE_NONE};
+  builder_.ops[0].in = in;
+  builder_.ops[0].n_in = 3;
+  Before();
+  Attention();
+  EXPECT_FALSE(IsNormedAlong());
+  EXPECT_TRUE(IsJoined());
+}
+
+// Blocks would write the result where others still read what is normed.
+TEST_F(AttendedTest, NotIntoWhatIsNormed) {
+  builder_.tensors[y_].slot = builder_.tensors[k_].slot;
+  Norms();
+  Before();
+  Attention();
+  EXPECT_FALSE(IsNormedAlong());
+  EXPECT_TRUE(IsJoined());
 }
 
 }  // namespace

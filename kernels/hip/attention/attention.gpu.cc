@@ -120,6 +120,13 @@ NewRows NewRowsOf(const RotateStore& work) {
   rows.pairs = static_cast<uint32_t>(work.table.dims[0] / 2);
   rows.slots = static_cast<uint32_t>(work.key_cache.dims[1] * work.key_cache.dims[3]);
   rows.halves = work.mode == reference::RopeMode::kHalves;
+  if (work.q_norm.weight.present()) {
+    rows.q_norm = reinterpret_cast<const float*>(work.q_norm.weight.data);
+    rows.k_norm = reinterpret_cast<const float*>(work.k_norm.weight.data);
+    rows.q_eps = work.q_norm.eps;
+    rows.k_eps = work.k_norm.eps;
+    rows.inverse_width = quant::Recip(static_cast<float>(work.k.dims[0]));
+  }
   return rows;
 }
 
@@ -133,6 +140,9 @@ AttentionArgs ArgsOf(const AttentionTensors& t, const reference::AttentionParams
     args.q = before->q.data;
     args.before = NewRowsOf(*before);
     args.early &= before->table.constant && before->slots.constant;
+    if (before->q_norm.weight.present()) {
+      args.early &= before->q_norm.weight.constant && before->k_norm.weight.constant;
+    }
   }
   args.q_head = before != nullptr ? before->q.strides[1] : t.q.strides[1];
   args.q_token = t.q.strides[2];
@@ -210,8 +220,10 @@ uint64_t AttentionScratchUsed(const AttentionTensors& tensors, int64_t positions
 
 bool CanAttendAlong(const AttentionTensors& tensors, const RotateStore& before, int64_t positions,
                     const DeviceShape& device) {
-  constexpr int64_t kMostWidth = 512;  // rotated rows fit any device's shared memory
-  return tensors.q.dims[2] == 1 && tensors.k.dims[0] <= kMostWidth && tensors.y.elements() != 0 &&
+  // Rotated rows fit any device's shared memory.
+  const int64_t most_width = before.q_norm.weight.present() ? int64_t{kMostNormedHead} : 512;
+  return tensors.q.dims[2] == 1 && tensors.k.dims[0] <= most_width && tensors.y.elements() != 0 &&
+         before.q_norm.weight.present() == before.k_norm.weight.present() &&
          before.table.present() && !before.rotated_k.present() &&
          before.key_cache.type != Type::kQ8_KV && before.value_cache.type != Type::kQ8_KV &&
          !Cut(tensors, positions, device).tiles;

@@ -19,6 +19,9 @@ struct AttentionTensors {
   Tensor q, k, v, block_table, q_offsets, kv_lengths, sinks, y;
 };
 
+// The most values of a head that CanAttendAlong takes with a norm of it.
+inline constexpr uint32_t kMostNormedHead = 256;
+
 // Returns the bytes of scratch that these tensors need, and runs with fewer positions or tokens
 // too. `positions` must be a multiple of 256, and at least as large as any of kv_lengths.
 uint64_t AttentionScratchBytes(const AttentionTensors& tensors, int64_t positions,

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/hip/attention/attention.h"
 #include "kernels/hip/gpu/device.h"
 #include "kernels/hip/gpu/launch.h"
 #include "kernels/hip/weights/quantized.h"
@@ -40,6 +41,10 @@ struct NewRows {
   const int32_t* slot = nullptr;   // the KV slot of the new rows
   uint32_t pairs = 0, slots = 0;   // slots: the number of KV slots in the caches
   bool halves = false;
+  // The weights of the rms_norm of each head of q and of k, before the rotation; both or none.
+  const float* q_norm = nullptr;
+  const float* k_norm = nullptr;
+  float q_eps = 0.0f, k_eps = 0.0f, inverse_width = 0.0f;
 };
 
 struct AttentionArgs {
@@ -55,7 +60,7 @@ struct AttentionArgs {
   int64_t y_head, y_token;
   QuantizedColumns quantized;
   NewRows before;
-  bool early;  // no kernel writes the table, offsets, lengths, cosines or slot
+  bool early;  // no kernel writes the table, offsets, lengths, cosines, slot or weights of norms
 
   float scale, softcap, inverse_cap;
   int32_t window;  // 0: none

@@ -9,6 +9,7 @@
 #include "kernels/hip/attention/attention_args.h"
 #include "kernels/hip/attention/cache_reader.h"
 #include "kernels/hip/gpu/launch.h"
+#include "kernels/hip/ops/lane_results.h"
 #include "kernels/hip/ops/rotation.h"
 
 namespace trine::hip {
@@ -108,7 +109,9 @@ class HeadsBlock {
     if (any) find(from);
     const bool along = args_.before.k != nullptr;
     const uint32_t slot = along ? static_cast<uint32_t>(*args_.before.slot) : 0;
+    if (args_.before.q_norm != nullptr && args_.early) PrefetchNorms();
     AwaitEarlier();
+    if (args_.before.q_norm != nullptr) NormRows();
     if (along) RotateAndStore(slot);
     if (!any) {
       if (!args_.split) PutRows(true);
@@ -139,6 +142,51 @@ class HeadsBlock {
   }
 
  private:
+  TRINE_DEVICE void PrefetchNorms() const {
+    for (uint32_t i = 32 * ThreadX(); i < args_.k.width; i += 32 * kHeadsThreads) {
+      Prefetch(args_.before.q_norm + i);
+      Prefetch(args_.before.k_norm + i);
+    }
+  }
+
+  TRINE_DEVICE const float* NewRow(const float* data, int64_t head_stride) const {
+    return reinterpret_cast<const float*>(reinterpret_cast<const std::byte*>(data) +
+                                          kv_head_ * head_stride);
+  }
+
+  // Norms the rows of these heads of q, and of the token's k, into the places of rotated rows. A
+  // group of lanes has a row, and lane i the values of class i of its sum.
+  TRINE_DEVICE void NormRows() {
+    static_assert(kHeads < kHeadsThreads / kLanes);
+    constexpr uint32_t kValues = kMostNormedHead / kLanes;  // of a lane
+    const NewRows& rows = args_.before;
+    const uint32_t width = args_.k.width;
+    if (warp_ <= heads_) {
+      const bool of_k = warp_ == heads_;
+      const float* from =
+          of_k ? NewRow(rows.k, rows.k_head) : QueryRow(args_, first_head_ + warp_, token_);
+      const float* weights = of_k ? rows.k_norm : rows.q_norm;
+      float* to = Rotated(of_k ? kHeads : warp_);
+      float x[kValues], weight[kValues], squares = 0.0f;
+      TRINE_UNROLL
+      for (uint32_t j = 0; j < kValues; ++j) {
+        const uint32_t at = j * kLanes + lane_;
+        x[j] = at < width ? from[at] : 0.0f;  // 0 changes no sum
+        weight[j] = at < width ? weights[at] : 0.0f;
+      }
+      TRINE_UNROLL
+      for (uint32_t j = 0; j < kValues; ++j) squares = squares + x[j] * x[j];
+      const float eps = of_k ? rows.k_eps : rows.q_eps;
+      const float scale = Rsqrt(hip::JoinClasses(squares) * rows.inverse_width + eps);
+      TRINE_UNROLL
+      for (uint32_t j = 0; j < kValues; ++j) {
+        const uint32_t at = j * kLanes + lane_;
+        if (at < width) to[at] = Canon(x[j] * scale * weight[j]);
+      }
+    }
+    SyncBlock();
+  }
+
   // Rotates q of these heads for the block itself, and stores the token's k and v of its kv head.
   // Other blocks of that head store the same bytes, so that none needs to wait for another.
   TRINE_DEVICE void RotateAndStore(uint32_t slot) {
@@ -150,10 +198,8 @@ class HeadsBlock {
              CacheRowAt(cache, static_cast<int32_t>(slot / args_.block_positions),
                         slot % args_.block_positions, kv_head_);
     };
-    const auto at_head = [&](const float* data, int64_t stride) {
-      return reinterpret_cast<const float*>(reinterpret_cast<const std::byte*>(data) +
-                                            kv_head_ * stride);
-    };
+    const bool normed = rows.q_norm != nullptr;
+    const float* k_row = normed ? Rotated(kHeads) : NewRow(rows.k, rows.k_head);
     // Items of q, of k and values of v go to different threads, so that none waits for another.
     const bool stored = slot < rows.slots;
     const uint32_t q_items = items * heads_, k_end = q_items + (stored ? items : 0);
@@ -161,20 +207,22 @@ class HeadsBlock {
     for (uint32_t at = ThreadX(); at < end; at += kHeadsThreads) {
       if (at < q_items) {
         const uint32_t h = kHeads == 1 ? 0 : at / items;
-        RotateItem(rotation, QueryRow(args_, first_head_ + h, token_), at - h * items,
+        const float* q_row = normed ? Rotated(h) : QueryRow(args_, first_head_ + h, token_);
+        RotateItem(rotation, q_row, at - h * items,
                    [&](uint32_t i, float x) { Rotated(h)[i] = x; });
       } else if (at < k_end) {
-        RotateItem(rotation, at_head(rows.k, rows.k_head), at - q_items,
+        RotateItem(rotation, k_row, at - q_items,
                    [&](uint32_t i, float x) { StoreValue(args_.k.type, row_in(args_.k), i, x); });
       } else {
         const uint32_t i = at - k_end;
-        StoreValue(args_.v.type, row_in(args_.v), i, at_head(rows.v, rows.v_head)[i]);
+        StoreValue(args_.v.type, row_in(args_.v), i, NewRow(rows.v, rows.v_head)[i]);
       }
     }
     SyncBlock();
   }
 
-  // Returns the place of a head's rotated q, [width]. Used if blocks rotate.
+  // Returns the place of a head's rotated q, [width], or of the normed k after them. Used if blocks
+  // rotate.
   TRINE_DEVICE float* Rotated(uint32_t h) const {
     return out_ + (args_.split ? 0 : kHeads * args_.padded_width) + h * args_.k.width;
   }
@@ -391,7 +439,8 @@ template <CacheForm kForm, int kHeads, int kGroups>
 Launch HeadsLaunchOf(const AttentionArgs& args, uint32_t chunk_blocks) {
   const uint32_t blocks = args.parts * (args.heads / args.group) * args.tokens;
   const uint32_t floats = kHeads * ((args.split ? 0 : args.padded_width) +
-                                    (args.before.k != nullptr ? args.k.width : 0));
+                                    (args.before.k != nullptr ? args.k.width : 0)) +
+                          (args.before.q_norm != nullptr ? args.k.width : 0);
   return MakeLaunch(HeadsKernel<kForm, kHeads, kGroups>, {blocks, chunk_blocks}, {kHeadsThreads},
                     args, floats * sizeof(float));
 }

@@ -128,9 +128,10 @@ class Case {
     if (quantizes) CheckColumns(quantized, blocks, columns);
   }
 
-  // Rotates and stores the rows of the one token, in a launch before attention or along with it.
-  void CheckAlong(const DeviceShape& device, reference::RopeMode mode, int64_t pairs,
-                  int32_t slot) {
+  // Rotates and stores the rows of the one token, in a launch before attention or along with it. If
+  // `normed`, norms q and k before that.
+  void CheckAlong(const DeviceShape& device, reference::RopeMode mode, int64_t pairs, int32_t slot,
+                  bool normed = false) {
     const auto row = [&](const HostTensor& cache, Fill fill) {
       auto x = std::make_unique<HostTensor>(Type::kF32,
                                             Dims{cache.view().dims[0], cache.view().dims[2], 1}, 8);
@@ -141,6 +142,10 @@ class Case {
     HostTensor cosines(Type::kF32, {2 * pairs, 1}), slots(Type::kI32, {1});
     cosines.FillWith(Fill::kUniform, &random_);
     slots.Set({slot});
+    HostTensor q_weight(Type::kF32, {k_->view().dims[0]});
+    HostTensor k_weight(Type::kF32, {k_->view().dims[0]});
+    q_weight.FillWith(Fill::kUniform, &random_);
+    k_weight.FillWith(Fill::kUniform, &random_);
     const int64_t dv = y_->view().dims[0], blocks = dv * y_->view().dims[1] / 32;
     // Returns y, its quantised values, and both caches.
     const auto run = [&](bool along) {
@@ -161,11 +166,21 @@ class Case {
       work.v = v_row.tensor();
       work.value_cache = v.tensor();
       work.slots = at.tensor();
+      const OnDevice normed_q(*q_), normed_k(*new_k), of_q(q_weight), of_k(k_weight);
+      std::vector<Launch> launches;
+      if (normed && along) {
+        work.q_norm = {of_q.tensor(), 1e-5f};
+        work.k_norm = {of_k.tensor(), 1e-3f};
+      } else if (normed) {
+        launches.push_back(NormOf(q.tensor(), of_q.tensor(), 1e-5f, normed_q.tensor()));
+        launches.push_back(NormOf(k_row.tensor(), of_k.tensor(), 1e-3f, normed_k.tensor()));
+        work.q = normed_q.tensor();
+        work.k = normed_k.tensor();
+      }
       const int64_t positions = (longest_ + 255) / 256 * 256;
       EXPECT_TRUE(CanAttendAlong(tensors, work, positions, device));
       const DeviceMemory quantized(QuantizedBytes(blocks, 1));
       const DeviceMemory scratch(AttentionScratchBytes(tensors, positions, device));
-      std::vector<Launch> launches;
       if (along) {
         tensors.q = {};  // nothing writes it
         tensors.q.dims = work.q.dims;
@@ -185,6 +200,15 @@ class Case {
 
  private:
   using Dims = std::initializer_list<int64_t>;
+
+  static Launch NormOf(const Tensor& x, const Tensor& weight, float eps, const Tensor& y) {
+    Norm norm;
+    norm.x = x;
+    norm.weight = weight;
+    norm.eps = eps;
+    norm.y = y;
+    return NormLaunch(norm);
+  }
 
   void CheckColumns(const DeviceMemory& quantized, int64_t blocks, int64_t columns) const {
     std::vector<std::byte> bytes(quantized.bytes());
@@ -352,6 +376,28 @@ TEST_P(HipAttention, RotatesAndStoresAlong) {
   }
 }
 
+TEST_P(HipAttention, NormsHeadsAlong) {
+  if (device().shape.shared_bytes != 0) return;
+  size_t schedule = GetParam();
+  struct Heads {
+    int64_t d, dv, heads, kv_heads, length;
+  };
+  for (const Heads& h :
+       {Heads{64, 64, 6, 2, 1}, {128, 128, 8, 1, 300}, {256, 64, 2, 2, 30}, {34, 32, 5, 1, 17}}) {
+    for (const auto& [key, value] : {std::pair{Type::kF16, Type::kF16}, {Type::kF16, Type::kF32}}) {
+      SCOPED_TRACE(std::to_string(h.d) + ", " + std::to_string(h.length));
+      const Shape shape = {{{1, h.length}},      h.d,      h.dv, h.heads, h.kv_heads, 16,
+                           {0.125f, 0, 0, true}, h.d == 64};
+      Case c(key, value, shape, static_cast<uint64_t>(h.d));
+      UnderOneSchedule(schedule++, [&] {
+        c.CheckAlong(device().shape, reference::RopeMode::kHalves, h.d / 2, 3, true);
+        c.CheckAlong(device().shape, reference::RopeMode::kInterleaved, h.d / 4, 5, true);
+        c.CheckAlong(device().shape, reference::RopeMode::kHalves, h.d / 2, -1, true);
+      });
+    }
+  }
+}
+
 // Widths that are no multiple of anything, rows of halves at odd places, two types.
 TEST_P(HipAttention, OddWidthsAndTypes) {
   size_t schedule = GetParam();
@@ -466,6 +512,24 @@ TEST(HipAttentionCut, IsOneLaunchForOneChunk) {
   EXPECT_EQ(AttentionScratchBytes(t, 512, device), 0u);
   AddAttention(t, {}, 512, memory, {}, nullptr, device, &launches);
   EXPECT_EQ(launches.size(), 3u);
+}
+
+// Blocks rotate heads of up to 512 values, and norm heads of up to 256, both q and k or none.
+TEST(HipAttentionCut, RotatesAndNormsHeadsOfSomeWidths) {
+  std::byte memory[16];
+  AttentionTensors t;
+  RotateStore before;
+  before.table.data = memory;
+  t.k.dims = t.v.dims = {512, 256, 2, 1};
+  t.q.dims = t.y.dims = {512, 8, 1, 1};
+  const DeviceShape device = {132, 0};
+  EXPECT_TRUE(CanAttendAlong(t, before, 256, device));
+  before.q_norm.weight.data = before.k_norm.weight.data = memory;
+  EXPECT_FALSE(CanAttendAlong(t, before, 256, device));
+  t.k.dims[0] = t.v.dims[0] = t.q.dims[0] = t.y.dims[0] = 256;
+  EXPECT_TRUE(CanAttendAlong(t, before, 256, device));
+  before.k_norm.weight.data = nullptr;
+  EXPECT_FALSE(CanAttendAlong(t, before, 256, device));
 }
 
 }  // namespace

@@ -59,6 +59,12 @@ Launch NormLaunch(const Norm& norm);
 // f32 [k, ..], with k a multiple of 32. Each row of x becomes a column.
 Launch QuantizeLaunch(const Tensor& x, const QuantizedColumns& to);
 
+// The rms_norm of each head.
+struct HeadNorm {
+  Tensor weight;  // [d]; absent: no norm
+  float eps = 0.0f;
+};
+
 // The operands of the ops before attention, in one launch: rope of q, rope of k, and the stores of
 // k and v into their caches. Any of the parts may be absent.
 //
@@ -67,17 +73,18 @@ Launch QuantizeLaunch(const Tensor& x, const QuantizedColumns& to);
 // that is written may overlap anything.
 struct RotateStore {
   reference::RopeMode mode = reference::RopeMode::kInterleaved;
-  Tensor table;           // [2 * pairs, tokens]; absent: nothing is rotated
-  Tensor q, rotated_q;    // both or none
-  Tensor k, rotated_k;    // rotated_k: present if rotated k is wanted outside of the cache too
-  Tensor key_cache;       // absent: k is not stored
-  Tensor v, value_cache;  // both or none
-  Tensor slots;           // i32 [tokens]; present if anything is stored
+  Tensor table;             // [2 * pairs, tokens]; absent: nothing is rotated
+  Tensor q, rotated_q;      // both or none
+  Tensor k, rotated_k;      // rotated_k: present if rotated k is wanted outside of the cache too
+  Tensor key_cache;         // absent: k is not stored
+  Tensor v, value_cache;    // both or none
+  Tensor slots;             // i32 [tokens]; present if anything is stored
+  HeadNorm q_norm, k_norm;  // of q and k before the rotation. Only attention can do them along.
 };
 
-// Returns whether one launch can do it. Returns false if k is rotated in place and stored as q8_kv:
-// blocks of threads would read what other blocks have written. Then the rope and the stores need a
-// launch each.
+// Returns whether one launch can do it, without norms. Returns false if k is rotated in place and
+// stored as q8_kv: blocks of threads would read what other blocks have written. Then the rope and
+// the stores need a launch each.
 bool CanRotateStore(const RotateStore& work);
 
 // Returns the launch that does all of this. REQUIRES: CanRotateStore.
