@@ -46,7 +46,11 @@ class Joiner {
       run.glu = true;
       run.count = 3;
     }
-    run.adds = run.count == 1 && IsAddedTo(first);
+    if (run.count == 1 && IsCombined(first)) {
+      run.combines = true;
+      run.count = 2;
+    }
+    run.adds = !run.glu && run.products() == 1 && IsAddedTo(first, first + run.count - 1);
     return run;
   }
 
@@ -152,20 +156,38 @@ class Joiner {
            IsGluOf(group + 1);
   }
 
-  // Returns whether the next op is an add, nothing else reads what the product writes, and the
-  // product does not read the sum. The other addend may have the sum's place, value for value.
-  bool IsAddedTo(uint32_t product) const {
-    if (product + 1 >= groups_.size()) return false;
-    const uint32_t at = groups_[product + 1].first;
+  // Returns whether the next group combines the results of a product with experts, and nothing else
+  // reads these.
+  bool IsCombined(uint32_t product) const {
+    if (product + 1 >= groups_.size() || OpOf(product).kind != TRINE_OP_MOE_MATMUL) return false;
+    const trine_tensor& w = In(product, 0);
+    return OpOf(product + 1).kind == TRINE_OP_MOE_COMBINE &&
+           HasCombineGemv(static_cast<quant::Type>(w.dtype), w.layout != TRINE_LAYOUT_PLAIN,
+                          w.dims[0]) &&
+           IsReadBy(groups_[product].first, groups_[product + 1].first, 0) &&
+           !Reads(OpOf(product), Out(product + 1)) &&
+           !IsAmongWeights(product + 1, Out(product + 1));
+  }
+  // Returns whether t overlaps the weights that a combination reads.
+  bool IsAmongWeights(uint32_t combination, const trine_tensor& t) const {
+    return sdk::Overlap(t, In(combination, 1), max_);
+  }
+
+  // Returns whether the op behind the groups first to last, of which the first is a product, is an
+  // add; nothing else reads what they write, and the product does not read the sum. The other
+  // addend may have the sum's place, value for value.
+  bool IsAddedTo(uint32_t first, uint32_t last) const {
+    if (last + 1 >= groups_.size()) return false;
+    const uint32_t at = groups_[last + 1].first;
     const sdk::Op& add = graph_.ops[at];
-    const Kind kind = groups_[product + 1].kind;
+    const Kind kind = groups_[last + 1].kind;
     if (add.kind != TRINE_OP_ADD || (kind != Kind::kAlone && kind != Kind::kNorm)) return false;
     for (const size_t input : {0, 1}) {
       const trine_tensor &other = In(add, 1 - input), &sum = Out(add);
-      if (IsReadBy(groups_[product].first, at, input) && SameDims(other, Out(product)) &&
-          SameDims(sum, Out(product)) &&
+      if (IsReadBy(groups_[last].first, at, input) && SameDims(other, Out(last)) &&
+          SameDims(sum, Out(last)) &&
           (sdk::SameView(sum, other) || !sdk::Overlap(sum, other, max_))) {
-        return !Reads(OpOf(product), sum);
+        return !Reads(OpOf(first), sum) && (first == last || !IsAmongWeights(last, sum));
       }
     }
     return false;

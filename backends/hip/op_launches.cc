@@ -201,9 +201,9 @@ void OpLaunches::AddProducts(std::span<const OpGroup> groups, const GroupRun& ru
     launches->back().label = sdk::kQuantizeName;
   }
   if (run.adds) {
-    const sdk::Op& product = OpAt(groups.front(), 0);
-    const sdk::Op& add = graph_.ops[groups.front().first + 1];
-    const bool second = sdk::SameView(graph_.tensors[add.in[0]], graph_.tensors[product.out[0]]);
+    const uint32_t at = groups.back().first + groups.back().count;
+    const sdk::Op &last = graph_.ops[at - 1], &add = graph_.ops[at];
+    const bool second = sdk::SameView(graph_.tensors[add.in[0]], graph_.tensors[last.out[0]]);
     first.addend = In(add, second ? 1 : 0);
     first.y = Out(add, 0);
   }
@@ -213,6 +213,12 @@ void OpLaunches::AddProducts(std::span<const OpGroup> groups, const GroupRun& ru
     launches->push_back(GluGemvLaunch(norm ? &*norm : nullptr, products[0], products[1],
                                       backends::GluParamsOf(glu),
                                       Quantized(y.dims[0], y.rows(), run.to), shape_));
+  } else if (run.combines) {
+    const sdk::Op& combination = OpAt(groups.back(), 0);
+    const Tensor addend = first.addend, y = run.adds ? first.y : Out(combination, 0);
+    first.addend = {};
+    first.y = In(combination, 0);
+    launches->push_back(CombineGemvLaunch(first, In(combination, 1), addend, y, shape_));
   } else if (IsGemv(first)) {
     launches->push_back(GemvLaunch(products, shape_));
   } else {

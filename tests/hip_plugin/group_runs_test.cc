@@ -233,6 +233,12 @@ class ExpertRunsTest : public GroupRunsTest {
     return y;
   }
   uint32_t Product(uint32_t x, uint32_t ids) { return Product(Experts(), x, ids); }
+  uint32_t Weights() { return builder_.Tensor(TRINE_DTYPE_F32, {kUsed, m_}, TRINE_ROLE_TEMP); }
+  uint32_t Combined(uint32_t each, uint32_t weights) {
+    const uint32_t y = Temp();
+    builder_.Op(TRINE_OP_MOE_COMBINE, {each, weights}, {y});
+    return y;
+  }
   uint32_t Glu(uint32_t gate, uint32_t up) {
     const uint32_t y = Each();
     builder_.Op(TRINE_OP_GLU, {gate, up}, {y}, trine_glu_attr{0, TRINE_ACT_SILU, 0, 0});
@@ -249,6 +255,58 @@ TEST_F(ExpertRunsTest, AGluOfTwo) {
   EXPECT_EQ(Runs(8), joined);  // 32 columns
   EXPECT_THAT(Runs(9), ElementsAre("moe_matmul q8_0 00", "moe_matmul q8_0 00", "glu+quantize 00",
                                    "moe_matmul q8_0 00"));
+}
+
+TEST_F(ExpertRunsTest, ACombinationAndAnAdd) {
+  const uint32_t residual = Temp(), each = Each(), ids = Ids();
+  Add(residual, Combined(Product(each, ids), Weights()), residual);
+  GroupRunsTest::Product(Norm(residual));
+  Combined(Product(each, ids), Weights());
+  EXPECT_THAT(Runs(), ElementsAre("moe_matmul q8_0+moe_combine+add 00", "rms_norm+quantize 00",
+                                  "matmul q8_0 00", "moe_matmul q8_0+moe_combine 00"));
+  EXPECT_THAT(Runs(9),
+              ElementsAre("moe_matmul q8_0 00", "moe_combine 00", "add+rms_norm+quantize 00",
+                          "matmul q8_0 00", "moe_matmul q8_0 00", "moe_combine 00"));
+}
+
+TEST_F(ExpertRunsTest, ACombinationOfWhatOthersRead) {
+  const uint32_t y = Product(Each(), Ids());
+  Combined(y, Weights());
+  Glu(y, y);
+  EXPECT_THAT(Runs(), ElementsAre("moe_matmul q8_0 00", "moe_combine 00", "glu 00"));
+}
+
+TEST_F(ExpertRunsTest, ACombinationWithoutAKernel) {
+  const uint32_t plain = Experts();
+  builder_.tensors[plain].layout = 0;
+  Combined(Product(plain, Each(), Ids()), Weights());
+  EXPECT_THAT(Runs(), ElementsAre("moe_matmul q8_0 00", "moe_combine 00"));
+}
+
+// Blocks would write what others still read.
+TEST_F(ExpertRunsTest, ACombinationIntoItsOperands) {
+  const uint32_t each = Each(), ids = Ids(), weights = Weights();
+  const uint32_t a = Combined(Product(each, ids), weights);
+  builder_.tensors[a].slot = builder_.tensors[weights].slot;
+  const uint32_t b = Combined(Product(each, ids), Weights());
+  builder_.tensors[b].slot = builder_.tensors[ids].slot;
+  EXPECT_THAT(Runs(), ElementsAre("moe_matmul q8_0 00", "moe_combine 00", "moe_matmul q8_0 00",
+                                  "moe_combine 00"));
+}
+
+// The sum would lie where the weights are.
+TEST_F(ExpertRunsTest, AnAddIntoTheWeights) {
+  const uint32_t weights = Weights(), y = Combined(Product(Each(), Ids()), weights), sum = Temp();
+  builder_.tensors[sum].slot = builder_.tensors[weights].slot;
+  Add(y, Temp(), sum);
+  EXPECT_THAT(Runs(), ElementsAre("moe_matmul q8_0+moe_combine 00", "add 00"));
+}
+
+TEST_F(ExpertRunsTest, AnAddToEachExpertsResult) {
+  const uint32_t sum = Each();
+  Add(Product(Each(), Ids()), Each(), sum);
+  Combined(sum, Weights());
+  EXPECT_THAT(Runs(), ElementsAre("moe_matmul q8_0+add 00", "nothing 00", "moe_combine 00"));
 }
 
 TEST_F(ExpertRunsTest, ANormBeforeThemIsALaunch) {

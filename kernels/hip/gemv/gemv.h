@@ -40,4 +40,14 @@ Launch GluGemvLaunch(const Norm* norm, const Product& gate, const Product& up,
                      const reference::GluParams& params, const QuantizedColumns& to,
                      const DeviceShape& shape);
 
+// Returns whether CombineGemvLaunch has a kernel for rows of k weights of this type.
+bool HasCombineGemv(quant::Type type, bool packed, int64_t k);
+
+// Makes one launch of a product with experts and of moe_combine of its result, which is not
+// written: the product's y has no data. `weights` [used, tokens] -> y [n, tokens]. `addend`: of y's
+// shape, added to y; may be y itself, or absent. REQUIRES: GemvLaunch can do the product; y shares
+// no memory with anything that is read, but with the addend.
+Launch CombineGemvLaunch(const Product& product, const Tensor& weights, const Tensor& addend,
+                         const Tensor& y, const DeviceShape& shape);
+
 }  // namespace trine::hip

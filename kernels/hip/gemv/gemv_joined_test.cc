@@ -313,6 +313,48 @@ TEST_P(HipJoinedGemvTest, GluOfTwoWithExperts) {
   }
 }
 
+// Writes to a place of its own, and to the addend's.
+TEST_P(HipJoinedGemvTest, CombinesExperts) {
+  struct Case {
+    int64_t k, n, used, tokens;
+  };
+  for (const Case& c : {Case{256, 21, 8, 1}, {1280, 5, 3, 4}, {768, 6, 17, 2}, {2304, 4, 1, 1}}) {
+    if (!HasCombineGemv(GetParam().type, GetParam().packed, c.k)) continue;
+    Random random(static_cast<uint64_t>(c.k));
+    const bool biased = c.tokens > 1;
+    const Experts input(c.k, 6, c.used, c.tokens, c.used, GetParam().type, &random);
+    OneOfExperts down(GetParam(), input, c.n, biased, &random);
+    down.product.y.data = nullptr;
+    reference::Tensor weights(Type::kF32, {c.used, c.tokens}, 8);
+    reference::Tensor y(Type::kF32, {c.n, c.tokens}, 4), addend(Type::kF32, {c.n, c.tokens}, 12);
+    reference::Tensor sum(Type::kF32, {c.n, c.tokens}, 12);
+    weights.FillWith(Fill::kUniform, &random);
+    addend.FillWith(Fill::kWide, &random);
+    const auto fresh = testing::BytesIn(y.view());
+    reference::MoeCombine(down.y, weights, y, reference::AllRows(y));
+    reference::Add(y, addend, sum, reference::AllRows(sum));
+    const OnDevice weights_there(weights.view()), y_there(y.view());
+    testing::UnderEverySchedule([&] {
+      const OnDevice addend_there(addend.view());
+      const auto run = [&](const Tensor& added, const Tensor& to) {
+        testing::RunLaunch(CombineGemvLaunch(down.product, weights_there.tensor(), added, to, {}));
+      };
+      y_there.Write(fresh);
+      run({}, y_there.tensor());
+      ASSERT_EQ(y_there.Bytes() == testing::BytesIn(y.view()), true) << c.k;
+      run(addend_there.tensor(), addend_there.tensor());
+      ASSERT_EQ(addend_there.Bytes() == testing::BytesIn(sum.view()), true) << c.k;
+    });
+  }
+}
+
+TEST(HipCombineGemv, IsForShortPackedRows) {
+  EXPECT_TRUE(HasCombineGemv(Type::kQ4_K, true, 3072));
+  EXPECT_FALSE(HasCombineGemv(Type::kQ4_K, true, 3328));
+  EXPECT_FALSE(HasCombineGemv(Type::kQ4_K, false, 768));
+  EXPECT_FALSE(HasCombineGemv(Type::kF16, true, 768));
+}
+
 INSTANTIATE_TEST_SUITE_P(Forms, HipJoinedGemvTest, ::testing::ValuesIn(testing::AllForms()),
                          testing::NameOf);
 
