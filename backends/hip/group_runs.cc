@@ -82,8 +82,8 @@ class Joiner {
     if (!IsProductOfFew(group) || groups_[group].quantizes) return false;
     if (OpOf(product).kind != OpOf(group).kind) return false;
     const trine_tensor &w = In(product, 0), &other = In(group, 0);
-    if (!sdk::SameView(In(product, 1), In(group, 1)) || w.dtype != other.dtype ||
-        w.layout != other.layout || w.dims[0] != other.dims[0]) {
+    if (!sdk::SameView(In(product, 1), In(group, 1)) || w.layout != other.layout ||
+        w.dims[0] != other.dims[0] || (w.dtype != other.dtype && !AreMixed(product, group))) {
       return false;
     }
     if (OpOf(group).kind == TRINE_OP_MOE_MATMUL && !HaveSameExperts(product, group)) return false;
@@ -93,6 +93,14 @@ class Joiner {
     return true;
   }
 
+  // Returns whether a launch can do products with weights of these two types.
+  bool AreMixed(uint32_t product, uint32_t group) const {
+    const auto mixes = [&](const trine_tensor& w) {
+      return HasMixedGemv(static_cast<quant::Type>(w.dtype), w.layout != TRINE_LAYOUT_PLAIN);
+    };
+    return OpOf(product).kind == TRINE_OP_MATMUL && ColumnsOf(Out(product)) == 1 &&
+           mixes(In(product, 0)) && mixes(In(group, 0));
+  }
   // Returns whether two products with experts have the same ids, and the same places of experts.
   bool HaveSameExperts(uint32_t product, uint32_t group) const {
     const sdk::Op &a = OpOf(product), &b = OpOf(group);
@@ -138,7 +146,8 @@ class Joiner {
       return false;
     }
     const trine_tensor& w = In(gate, 0);
-    return HasGluGemv(static_cast<quant::Type>(w.dtype), w.layout != TRINE_LAYOUT_PLAIN) &&
+    return w.dtype == In(gate + 1, 0).dtype &&
+           HasGluGemv(static_cast<quant::Type>(w.dtype), w.layout != TRINE_LAYOUT_PLAIN) &&
            IsReadBy(groups_[gate].first, groups_[glu].first, 0) &&
            IsReadBy(groups_[gate + 1].first, groups_[glu].first, 1);
   }

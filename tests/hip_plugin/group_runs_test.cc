@@ -90,12 +90,30 @@ TEST_F(GroupRunsTest, NoMoreThanALaunchTakes) {
 TEST_F(GroupRunsTest, OtherWeightsAreApart) {
   const uint32_t x = Temp();
   Product(x);
-  Product(x, Temp(), TRINE_DTYPE_Q6_K);
   Product(x, Temp(), TRINE_DTYPE_Q6_K, false);
+  Product(x, Temp(), TRINE_DTYPE_Q5_1, false);
   Product(x, Temp(), TRINE_DTYPE_F16);
   Product(x, Temp(), TRINE_DTYPE_F16);
-  EXPECT_THAT(Runs(), ElementsAre("matmul q8_0 00", "matmul q6_K 00", "matmul q6_K 00",
+  EXPECT_THAT(Runs(), ElementsAre("matmul q8_0 00", "matmul q6_K 00", "matmul q5_1 00",
                                   "matmul f16+matmul f16 00"));
+}
+
+TEST_F(GroupRunsTest, PackedTypesOfOneColumn) {
+  const uint32_t x = Temp();
+  Product(x, Temp(), TRINE_DTYPE_Q4_K);
+  Product(x);
+  Product(x, Temp(), TRINE_DTYPE_Q6_K);
+  EXPECT_THAT(Runs(), ElementsAre("matmul q4_K+matmul q8_0+matmul q6_K 00"));
+  EXPECT_THAT(Runs(2), ElementsAre("matmul q4_K 00", "matmul q8_0 00", "matmul q6_K 00"));
+}
+
+TEST_F(GroupRunsTest, AGluOfTwoTypes) {
+  const uint32_t x = Norm(Temp());
+  const uint32_t gate = Product(x), up = Temp();
+  Product(x, up, TRINE_DTYPE_Q6_K);
+  Product(Glu(gate, up));
+  EXPECT_THAT(Runs(), ElementsAre("rms_norm+quantize 00", "matmul q8_0+matmul q6_K 00",
+                                  "glu+quantize 00", "matmul q8_0 00"));
 }
 
 TEST_F(GroupRunsTest, AnotherXIsApart) {

@@ -49,6 +49,7 @@ GemvArgs GemvArgsOf(std::span<const Product> products, const DeviceShape& shape)
   args.count = 0;
   args.constant = true;
   for (const Product& p : products) {
+    args.types[args.count] = p.w.type;
     GemvPart& part = args.parts[args.count++];
     part.weights = p.w.data;
     part.row_stride = p.w.strides[1];
@@ -82,6 +83,8 @@ GemvArgs GemvArgsOf(std::span<const Product> products, const DeviceShape& shape)
   return args;
 }
 
+bool HasMixedGemv(Type type, bool packed) { return packed && quant::PackedBlockTypes::Has(type); }
+
 Launch GemvLaunch(const Product& product, const DeviceShape& shape) {
   return GemvLaunch(std::span(&product, 1), shape);
 }
@@ -90,6 +93,10 @@ Launch GemvLaunch(std::span<const Product> products, const DeviceShape& shape) {
   const GemvArgs args = GemvArgsOf(products, shape);
   const Type type = products.front().w.type;
   const bool packed = products.front().w.packed;
+  if (std::any_of(products.begin(), products.end(),
+                  [&](const Product& p) { return p.w.type != type; })) {
+    return MixedGemv(args);
+  }
   if (type == Type::kF32 || type == Type::kF16 || type == Type::kBF16) {
     return packed ? PackedF16Gemv(args)
                   : FloatGemv(type, RowsAreAligned(products, type == Type::kF32 ? 16 : 8), args);

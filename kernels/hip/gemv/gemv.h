@@ -22,9 +22,13 @@ Launch GemvLaunch(const Product& product, const DeviceShape& shape);
 // Makes one launch of several products of one x, each of which GemvLaunch can do. They must have
 // the same k, columns, type of weights, packing, x and q. With experts they must also have the same
 // ids and the same strides from expert to expert, of weights and of biases. None may read what
-// another writes. Only a single product may have an addend.
+// another writes. Only a single product may have an addend. The types may differ if there are no
+// experts, HasMixedGemv is true of all types, and x has one column.
 inline constexpr size_t kMaxGemvProducts = 4;
 Launch GemvLaunch(std::span<const Product> products, const DeviceShape& shape);
+
+// Returns whether a launch of several products may have this type of weights among others.
+bool HasMixedGemv(quant::Type type, bool packed);
 
 // Returns whether GluGemvLaunch has a kernel for weights of this type.
 bool HasGluGemv(quant::Type type, bool packed);

@@ -52,17 +52,24 @@ struct GemvArgs {
   // instructions for a row decides the time. is_little: the weights are so few that all of them can
   // be loaded at the same time.
   bool many_rows = false, most_rows = false, is_little = false;
+  quant::Type types[kMaxGemvProducts] = {};  // of weights; read if they differ
 };
 
 #ifdef TRINE_DEVICE
 
-// Returns the product that this block works on.
-TRINE_DEVICE GemvPart PartOf(const GemvArgs& args) {
+// Returns the index of the product that this block works on.
+TRINE_DEVICE uint32_t PartIndexOf(const GemvArgs& args) {
   uint32_t part = 0;
   TRINE_UNROLL
   for (uint32_t i = 1; i < kMaxGemvProducts; ++i) {
     part += i < args.count && BlockX() >= args.parts[i].first_block ? 1u : 0u;
   }
+  return part;
+}
+
+// Returns the product that this block works on.
+TRINE_DEVICE GemvPart PartOf(const GemvArgs& args) {
+  const uint32_t part = PartIndexOf(args);
   const auto pick = [&](const auto& member) {
     return PickArgument<kMaxGemvProducts>(part, [&](uint32_t i) { return member(args.parts[i]); });
   };
@@ -160,6 +167,8 @@ GemvArgs GemvArgsOf(std::span<const Product> products, const DeviceShape& shape)
 Launch SmallBlockGemv(quant::Type type, bool words, const GemvArgs& args);
 Launch SuperBlockGemv(quant::Type type, bool words, const GemvArgs& args);
 Launch PackedGemv(quant::Type type, const GemvArgs& args);
+// For packed weights of several types, and one column.
+Launch MixedGemv(const GemvArgs& args);
 // For packed weights of few long rows, and one column: if IsForSplitGemv.
 bool IsForSplitGemv(const GemvArgs& args);
 Launch SplitGemv(quant::Type type, const GemvArgs& args);

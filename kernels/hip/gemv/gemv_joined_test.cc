@@ -110,6 +110,43 @@ TEST_P(HipJoinedGemvTest, ProductsOfEveryLength) {
   }
 }
 
+// One column of products of all types that may be mixed, in every order.
+TEST(HipMixedGemv, ProductsOfSeveralTypes) {
+  constexpr Type kTypes[] = {Type::kQ8_0, Type::kQ4_0, Type::kQ4_K, Type::kQ5_K, Type::kQ6_K};
+  const int64_t lengths[] = {5, 16, 1, 9};
+  for (size_t begin = 0; begin < std::size(kTypes); ++begin) {
+    for (const uint32_t multiprocessors : {0u, 1000u}) {
+      for (const size_t count : {2u, 4u}) {
+        Random random(begin);
+        const Input input(begin == 0 ? 2304 : 1280, 1, Type::kQ8_0, &random);
+        std::vector<std::unique_ptr<One>> ones;
+        std::vector<Product> products;
+        for (size_t i = 0; i < count; ++i) {
+          const Type type = kTypes[(begin + i) % std::size(kTypes)];
+          ASSERT_TRUE(HasMixedGemv(type, true));
+          ones.push_back(
+              std::make_unique<One>(Form{type, true}, input, lengths[i], i == 1, &random));
+          products.push_back(ones.back()->product);
+        }
+        DeviceShape shape;
+        shape.multiprocessors = multiprocessors;
+        const Launch launch = GemvLaunch(products, shape);
+        testing::UnderEverySchedule([&] {
+          for (const auto& one : ones) {
+            one->y_there->Write(std::vector<std::byte>(testing::BytesOf(one->y.view())));
+          }
+          testing::RunLaunch(launch);
+          for (const auto& one : ones) {
+            ASSERT_EQ(one->y_there->Bytes() == testing::BytesIn(one->y.view()), true);
+          }
+        });
+      }
+    }
+  }
+  EXPECT_FALSE(HasMixedGemv(Type::kQ8_0, false));
+  EXPECT_FALSE(HasMixedGemv(Type::kF16, true));
+}
+
 TEST(HipColumnNorm, IsOneOfTheseAlone) {
   Random random(1);
   const Input input(512, Fill::kUniform, &random);

@@ -191,18 +191,11 @@ TRINE_DEVICE ClassSums<kRows * kColumns> QuantizedDots(const GemvArgs& args,
   return sums;
 }
 
+// Computes kRows rows of a product, the first of which is `row`, for the columns of this block.
 template <class W, int kColumns, int kRows, int kDepth>
-TRINE_KERNEL(kGemvThreads)
-QuantizedGemvKernel(GemvArgs args) {
+TRINE_DEVICE void QuantizedRows(const GemvArgs& args, const GemvPart& part, uint32_t row,
+                                int lane) {
   using Sums = ClassSums<kRows * kColumns>;
-  const auto lane = static_cast<int>(ThreadX() % kLanes);
-  const GemvPart part = PartOf(args);
-  const uint32_t block = BlockX() - part.first_block;
-  const uint32_t row = (block * kGemvSlots + ThreadX() / kLanes) * kRows;
-  LetNextStart();
-  if (!args.constant || args.ids != nullptr) AwaitEarlier();
-  if (row >= part.n) return;  // the same for all lanes of the group
-
   for (uint32_t first = BlockY() * kColumns; first < args.columns; first += GridY() * kColumns) {
     const GemvPlace place = PlaceOf(args, part, first);
     const uint32_t columns = args.columns - first;
@@ -230,6 +223,19 @@ QuantizedGemvKernel(GemvArgs args) {
       }
     }
   }
+}
+
+template <class W, int kColumns, int kRows, int kDepth>
+TRINE_KERNEL(kGemvThreads)
+QuantizedGemvKernel(GemvArgs args) {
+  const auto lane = static_cast<int>(ThreadX() % kLanes);
+  const GemvPart part = PartOf(args);
+  const uint32_t block = BlockX() - part.first_block;
+  const uint32_t row = (block * kGemvSlots + ThreadX() / kLanes) * kRows;
+  LetNextStart();
+  if (!args.constant || args.ids != nullptr) AwaitEarlier();
+  if (row >= part.n) return;  // the same for all lanes of the group
+  QuantizedRows<W, kColumns, kRows, kDepth>(args, part, row, lane);
 }
 
 template <class W, int kColumns, int kRows, int kDepth>
