@@ -15,6 +15,10 @@ namespace {
 using backends::SameDims;
 using Kind = OpGroup::Kind;
 
+// The most rows of floats for which each block of a product computes the norm before it, as routers
+// have them. With more rows a launch for the norm takes less time.
+constexpr int64_t kMostNormedRows = 512;
+
 class Joiner {
  public:
   Joiner(const sdk::Graph& graph, const std::vector<OpGroup>& groups, const int64_t* params)
@@ -38,6 +42,11 @@ class Joiner {
     if (IsNormOfGlu(first, added)) {
       run.norm = run.glu = true;
       run.count = 4;
+      return run;
+    }
+    if (IsNormOfFloats(first, added)) {
+      run.norm = true;
+      run.count = 2;
       return run;
     }
     if (!IsProductOfFew(first)) return run;
@@ -163,6 +172,25 @@ class Joiner {
            IsProductOfFew(group + 1) && OpOf(group + 1).kind == TRINE_OP_MATMUL &&
            sdk::SameView(Out(op), In(group + 1, 1)) && Joins(group + 1, group + 2) &&
            IsGluOf(group + 1);
+  }
+
+  // Returns whether the group is a norm of one column, which is quantised, and the next one a
+  // product of few rows of floats with it; and its sum is already computed. Every block computes
+  // the norm, so none may write what another one reads.
+  bool IsNormOfFloats(uint32_t group, bool added) const {
+    const OpGroup& norm = groups_[group];
+    const sdk::Op& op = LastOf(group);
+    if (norm.kind != Kind::kNorm || op.kind != TRINE_OP_RMS_NORM || !norm.quantizes ||
+        norm.count != (added ? 2u : 1u) || ColumnsOf(Out(op)) != 1 || !IsProductOfFew(group + 1)) {
+      return false;
+    }
+    const sdk::Op& product = OpOf(group + 1);
+    const trine_tensor& w = In(product, 0);
+    return product.kind == TRINE_OP_MATMUL && w.dtype == TRINE_DTYPE_F32 &&
+           w.layout == TRINE_LAYOUT_PLAIN && w.dims[1] <= kMostNormedRows &&
+           sdk::SameView(Out(op), In(product, 1)) && !Reads(op, Out(op)) &&
+           !Reads(op, Out(product)) && !sdk::Overlap(Out(op), Out(product), max_) &&
+           (!product.HasInput(2) || !sdk::Overlap(Out(op), In(product, 2), max_));
   }
 
   // Returns whether the next group combines the results of a product with experts, and nothing else

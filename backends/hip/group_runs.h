@@ -20,11 +20,11 @@ inline constexpr int64_t kGemvColumns = 8;
 inline constexpr int64_t kGemvExpertColumns = 32;
 
 // Consecutive groups that are launched together. A run is one of these: a single group; products of
-// one x; (norm,) gate, up, glu; down and combine of experts; (norms of heads,) rope, stores,
-// attention.
+// one x; (norm,) gate, up, glu; norm and a product of floats; down and combine of experts; (norms
+// of heads,) rope, stores, attention.
 struct GroupRun {
   uint32_t first = 0, count = 1;  // groups [first, first + count)
-  bool norm = false;  // the first group is the norm of the glu's x, which has one column
+  bool norm = false;  // the first group is the norm of the products' x, which has one column
   bool glu = false;   // the last group is the glu of the two products before, which write nothing
   bool attends = false;   // kRotateStore and the attention of what it rotates, for one token
   bool norms = false;     // the first two groups are the norms of what kRotateStore rotates

@@ -190,7 +190,9 @@ void OpLaunches::AddProducts(std::span<const OpGroup> groups, const GroupRun& ru
   for (const OpGroup& group : groups.subspan(run.norm ? 1 : 0, run.products())) {
     products.push_back(MakeProduct(group, run.from));
   }
-  if (norm && !IsColumnNorm(*norm)) {
+  const bool along =
+      norm && (run.glu ? IsColumnNorm(*norm) : HasNormedGemv(*norm, products.front()));
+  if (norm && !along) {
     launches->push_back(NormLaunch(*norm));
     launches->back().label = RunName(graph_, groups, {.added = run.added});
     norm.reset();
@@ -219,6 +221,8 @@ void OpLaunches::AddProducts(std::span<const OpGroup> groups, const GroupRun& ru
     first.addend = {};
     first.y = In(combination, 0);
     launches->push_back(CombineGemvLaunch(first, In(combination, 1), addend, y, shape_));
+  } else if (norm) {
+    launches->push_back(NormedGemvLaunch(*norm, first, shape_));
   } else if (IsGemv(first)) {
     launches->push_back(GemvLaunch(products, shape_));
   } else {

@@ -225,6 +225,81 @@ TEST_F(GroupRunsTest, AddsThatStayApart) {
                                   "matmul q8_0 00", "add 00", "matmul f16 00", "add 00", "glu 00"));
 }
 
+// A norm and the product of a router, whose weights are floats.
+class RouterRunsTest : public GroupRunsTest {
+ protected:
+  uint32_t Router(uint32_t x, int64_t rows = 128, uint32_t dtype = TRINE_DTYPE_F32) {
+    const uint32_t y = builder_.Tensor(TRINE_DTYPE_F32, {rows, m_}, TRINE_ROLE_TEMP, 4 << 20);
+    builder_.Op(TRINE_OP_MATMUL, {builder_.Tensor(dtype, {kWidth, rows}, TRINE_ROLE_CONSTANT), x},
+                {y});
+    return y;
+  }
+  const std::string kJoined = "rms_norm+quantize+matmul f32 00", kNorm = "rms_norm+quantize 00",
+                    kRouter = "matmul f32 00", kProduct = "matmul q8_0 00";
+};
+
+TEST_F(RouterRunsTest, OfOneColumn) {
+  const uint32_t x = Norm(Temp());
+  Router(x);
+  Product(x);
+  EXPECT_THAT(Runs(), ElementsAre(kJoined, kProduct));
+  EXPECT_THAT(Runs(2), ElementsAre(kNorm, kRouter, kProduct));
+}
+
+TEST_F(RouterRunsTest, BehindAnAdd) {
+  const uint32_t residual = Temp();
+  Add(Product(Temp()), residual, residual);
+  const uint32_t x = Norm(residual);
+  Router(x);
+  Product(x);
+  EXPECT_THAT(Runs(), ElementsAre("matmul q8_0+add 00", kJoined, kProduct));
+}
+
+TEST_F(RouterRunsTest, NotOfAnotherX) {
+  const uint32_t x = Norm(Temp());
+  Router(Temp());
+  Product(x);
+  EXPECT_THAT(Runs(), ElementsAre(kNorm, kRouter, kProduct));
+}
+
+TEST_F(RouterRunsTest, NotOfManyRows) {
+  const uint32_t x = Norm(Temp());
+  Router(x, 1024);
+  Product(x);
+  EXPECT_THAT(Runs(), ElementsAre(kNorm, kRouter, kProduct));
+}
+
+TEST_F(RouterRunsTest, NotOfOtherWeights) {
+  const uint32_t x = Norm(Temp());
+  Router(x, 128, TRINE_DTYPE_F16);
+  Product(x);
+  EXPECT_THAT(Runs(), ElementsAre(kNorm, "matmul f16 00", kProduct));
+}
+
+TEST_F(RouterRunsTest, NotInPlace) {
+  const uint32_t x = Temp(), y = Norm(x);
+  builder_.tensors[y].slot = builder_.tensors[x].slot;
+  Router(y);
+  Product(y);
+  EXPECT_THAT(Runs(), ElementsAre(kNorm, kRouter, kProduct));
+}
+
+TEST_F(RouterRunsTest, NotIntoWhatIsNormed) {
+  const uint32_t x = Temp(), y = Norm(x), logits = Router(y);
+  builder_.tensors[logits].slot = builder_.tensors[x].slot;
+  Product(y);
+  EXPECT_THAT(Runs(), ElementsAre(kNorm, kRouter, kProduct));
+}
+
+TEST_F(RouterRunsTest, NotWithAnAddOfItsOwn) {
+  const uint32_t a = Temp(), sum = Temp();
+  Add(a, a, sum);
+  const uint32_t x = Norm(sum);
+  Router(x);
+  Product(x);
+  EXPECT_THAT(Runs(), ElementsAre("add+rms_norm+quantize 00", kRouter, kProduct));
+}
+
 // Products with experts, four of which a token uses.
 class ExpertRunsTest : public GroupRunsTest {
  protected:

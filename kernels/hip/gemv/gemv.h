@@ -44,6 +44,15 @@ Launch GluGemvLaunch(const Norm* norm, const Product& gate, const Product& up,
                      const reference::GluParams& params, const QuantizedColumns& to,
                      const DeviceShape& shape);
 
+// Returns whether NormedGemvLaunch can do a norm and the product of its result.
+bool HasNormedGemv(const Norm& norm, const Product& product);
+
+// Makes one launch of the norm of one column and of a product with it, whose weights are f32. Each
+// block computes the norm for itself; together they write it to norm.y, if that is present, and to
+// norm.quantized. REQUIRES: HasNormedGemv; nothing that is written shares memory with anything that
+// is read.
+Launch NormedGemvLaunch(const Norm& norm, const Product& product, const DeviceShape& shape);
+
 // Returns whether CombineGemvLaunch has a kernel for rows of k weights of this type.
 bool HasCombineGemv(quant::Type type, bool packed, int64_t k);
 

@@ -110,6 +110,56 @@ TEST_P(HipJoinedGemvTest, ProductsOfEveryLength) {
   }
 }
 
+// A norm that writes floats and quantised values, and a product of floats with it.
+TEST(HipNormedGemv, WritesTheNormToo) {
+  struct Case {
+    int64_t k, n;
+    Fill fill;
+  };
+  for (const Case& c : {Case{32, 4, Fill::kUniform},
+                        {2048, 128, Fill::kOutlier},
+                        {4096, 8, Fill::kWide},
+                        {1120, 60, Fill::kTiny}}) {
+    Random random(static_cast<uint64_t>(c.k));
+    const Input input(c.k, c.fill, &random);
+    One one({Type::kF32, false}, input, c.n, c.n == 8, &random);
+    for (const bool floats : {true, false}) {
+      testing::UnderEverySchedule([&] {
+        const reference::Tensor empty(Type::kF32, {c.k, 1});
+        const OnDevice y(empty.view());
+        Norm norm = input.norm;
+        if (floats) norm.y = y.tensor();
+        one.y_there->Write(std::vector<std::byte>(testing::BytesOf(one.y.view())));
+        ASSERT_TRUE(HasNormedGemv(norm, one.product));
+        testing::RunLaunch(NormedGemvLaunch(norm, one.product, {}));
+        ASSERT_EQ(one.y_there->Bytes() == testing::BytesIn(one.y.view()), true) << c.k;
+        ASSERT_EQ(input.quantized.Wrong(input.x), "");
+        ASSERT_EQ(y.Bytes() == testing::BytesIn(floats ? input.x.view() : empty.view()), true);
+      });
+    }
+  }
+}
+
+TEST(HipNormedGemv, IsForSomeProductsAlone) {
+  Random random(1);
+  const Input input(512, Fill::kUniform, &random);
+  const One one({Type::kF32, false}, input, 12, false, &random);
+  const auto is = [&](const auto& change) {
+    Norm norm = input.norm;
+    Product product = one.product;
+    change(&norm, &product);
+    return HasNormedGemv(norm, product);
+  };
+  EXPECT_TRUE(is([](Norm*, Product*) {}));
+  EXPECT_FALSE(is([](Norm* norm, Product*) { norm->centred = true; }));
+  EXPECT_FALSE(is([](Norm* norm, Product*) { norm->y.data = norm->x.data + 4; }));
+  EXPECT_FALSE(is([](Norm*, Product* product) { product->w.type = Type::kF16; }));
+  EXPECT_FALSE(is([](Norm*, Product* product) { product->w.dims[1] = 13; }));
+  EXPECT_FALSE(is([](Norm*, Product* product) { product->w.data += 4; }));
+  EXPECT_FALSE(is([](Norm*, Product* product) { product->w.strides[1] += 4; }));
+  EXPECT_FALSE(is([](Norm*, Product* product) { product->ids = product->w; }));
+}
+
 // One column of products of all types that may be mixed, in every order.
 TEST(HipMixedGemv, ProductsOfSeveralTypes) {
   constexpr Type kTypes[] = {Type::kQ8_0, Type::kQ4_0, Type::kQ4_K, Type::kQ5_K, Type::kQ6_K};

@@ -1,5 +1,5 @@
-// Computes the quantised rms_norm of one column, in each block of a product. In a decode pass that
-// is faster than a kernel for the norm, because the block's weights are loaded at the same time.
+// Computes the rms_norm of one column, in each block of a product. In a decode pass that is faster
+// than a kernel for the norm, because the block's weights are loaded at the same time.
 #pragma once
 
 #include <cstdint>
@@ -43,15 +43,41 @@ class ColumnNormBlock {
   TRINE_DEVICE ColumnNormBlock(const ColumnNorm& norm, uint32_t n, float* memory)
       : norm_(norm), n_(n), x_(memory) {}
 
-  // Returns the column, once Make has been called.
+  // Returns the quantised column, once Make has been called.
   TRINE_DEVICE QuantizedColumns Columns() const {
     auto* values = reinterpret_cast<uint32_t*>(scale() + 4);
     auto* scales = reinterpret_cast<float*>(values + n_ / 4);
     return {values, scales, reinterpret_cast<uint32_t*>(scales + n_ / 32), n_ / 32};
   }
 
-  // Makes the column. Waits for earlier kernels before it reads what they may have written.
+  // Makes the quantised column. Waits for earlier kernels before it reads what they may have
+  // written.
   TRINE_DEVICE void Make() const {
+    ReadAndSum();
+    const QuantizedColumns to = Columns();
+    ForNormed([&](uint32_t k, Float4 v) { QuantizeBlock(to, v, 0, k / 32, k / 4 % 8, k < n_); });
+    SyncBlock();
+  }
+
+  // Makes the column as floats, and returns it. Waits like Make. Calls put(k, v) for values k to
+  // k + 3, in all lanes of a group together; there are no such values if k is n or more.
+  template <class Put>
+  TRINE_DEVICE const float* MakeFloats(const Put& put) const {
+    ReadAndSum();
+    ForNormed([&](uint32_t k, Float4 v) {
+      if (k < n_) *reinterpret_cast<Float4*>(x_ + k) = v;
+      put(k, v);
+    });
+    SyncBlock();
+    return x_;
+  }
+
+ private:
+  struct Squared {
+    TRINE_DEVICE float operator()(float x) const { return x * x; }
+  };
+
+  TRINE_DEVICE void ReadAndSum() const {
     if (!norm_.constant) AwaitEarlier();
     ForWords(n_, [&](uint32_t k) { Put(norm_.weight + k, weight() + k); });
     AwaitEarlier();
@@ -69,21 +95,23 @@ class ColumnNormBlock {
       if (ThreadX() == 0) *scale() = Rsqrt(squares * norm_.inverse_n + norm_.eps);
     }
     SyncBlock();
-    const QuantizedColumns to = Columns();
-    const float by = *scale();
-    for (uint32_t base = 0; base < padded(); base += 4 * kThreads) {
-      const uint32_t k = base + 4 * ThreadX(), at = k < n_ ? k : 0;
-      const Float4 v = Canon(Times(Scaled(*reinterpret_cast<const Float4*>(x_ + at), by),
-                                   *reinterpret_cast<const Float4*>(weight() + at)));
-      QuantizeBlock(to, v, 0, k / 32, k / 4 % 8, k < n_);
-    }
-    SyncBlock();
   }
 
- private:
-  struct Squared {
-    TRINE_DEVICE float operator()(float x) const { return x * x; }
-  };
+  // Calls act(k, v) with the normed values k to k + 3, in all lanes of a group together. A thread
+  // reads no value of another one, so act may write its own values to x.
+  template <class Act>
+  TRINE_DEVICE void ForNormed(const Act& act) const {
+    const float by = *scale();
+    for (uint32_t base = 0; base < padded(); base += 4 * kThreads) {
+      const uint32_t k = base + 4 * ThreadX();
+      Float4 v = {0.0f, 0.0f, 0.0f, 0.0f};
+      if (k < n_) {
+        v = Canon(Times(Scaled(*reinterpret_cast<const Float4*>(x_ + k), by),
+                        *reinterpret_cast<const Float4*>(weight() + k)));
+      }
+      act(k, v);
+    }
+  }
 
   template <class Do>
   TRINE_DEVICE static void ForWords(uint32_t n, const Do& act) {
