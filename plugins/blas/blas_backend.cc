@@ -1,14 +1,17 @@
-// A backend for one op, MATMUL, on the processor's BLAS library.
+// A backend for one op, MATMUL, on a library of the processor: one with the functions of BLAS, or
+// oneDNN.
 //
-// Prompts are large products, which BLAS libraries are made for. Their results differ from the
+// Prompts are large products, which such libraries are made for. Their results differ from the
 // contract's in the last bits, and quantised weights are multiplied with activations that are not
 // quantised, so the device is FAST. The host runs all other ops elsewhere.
 //
 // The order is that of plugins/example: options, support, device, plans, table. The arithmetic is
-// in product.cc. Memory and timelines are the SDK's, because the device is the processor.
+// in product.cc, and what differs between libraries behind library.h. Memory and timelines are the
+// SDK's, because the device is the processor.
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <climits>
@@ -29,21 +32,32 @@ using sdk::Guard;
 
 constexpr char kName[] = "blas";
 
+// What the options say.
+struct Options {
+  const blas::Library* library = nullptr;    // `library`
+  int64_t most_rows = blas::kUsualTileRows;  // `tile`
+};
+
 struct trine_backend {
   const trine_host* host;  // valid until close
-  int64_t most_rows;       // the option `tile`
+  Options options;
 };
 struct trine_device {
   const trine_host* host;
-  int64_t most_rows;
+  Options options;
 };
 struct trine_buffer : sdk::HostBuffer {};
+// The extra scratch of a plan, which all ops use, one after the other.
+struct Scratch {
+  uint64_t room_bytes = 0;    // of each worker's room, for decoded weights
+  uint64_t halves_bytes = 0;  // of the halves of the activations, behind the rooms
+};
 struct trine_plan {
   const trine_host* host;
-  int64_t most_rows;
+  Options options;
   sdk::Graph graph;
   sdk::PlanStorage storage;
-  uint64_t room_bytes = 0;         // of each worker's room; the rooms are the extra scratch
+  Scratch scratch;
   std::vector<const char*> names;  // of the ops, for op_done
 };
 struct trine_timeline : sdk::Timeline {
@@ -65,44 +79,67 @@ trine_status Make(T** out, trine_error* err, Args&&... args) {
 
 // ---- Options ------------------------------------------------------------------------------------
 
-// Reads "tile=ROWS" or "". Returns "", or what is wrong.
-std::string ReadOptions(std::string_view options, int64_t* most_rows) {
-  while (!options.empty()) {
-    const std::string_view option = options.substr(0, options.find(';'));
-    options.remove_prefix(std::min(option.size() + 1, options.size()));
-    const std::string_view key = option.substr(0, option.find('='));
-    if (key != "tile") return "unknown option: " + std::string(key);
-    const std::string_view value = option.substr(std::min(key.size() + 1, option.size()));
-    const char* end = value.data() + value.size();
-    const auto [stop, error] = std::from_chars(value.data(), end, *most_rows);
-    if (error != std::errc() || stop != end || *most_rows < blas::kFewestTileRows ||
-        *most_rows > blas::kMostTileRows) {
-      return "the option tile is '" + std::string(value) + "': expected " +
-             std::to_string(blas::kFewestTileRows) + " to " + std::to_string(blas::kMostTileRows);
-    }
+// Reads a value of the option `tile`. Returns "", or what is wrong.
+std::string ReadTile(std::string_view value, Options* out) {
+  const char* end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, out->most_rows);
+  if (error == std::errc() && stop == end && out->most_rows >= blas::kFewestTileRows &&
+      out->most_rows <= blas::kMostTileRows) {
+    return "";
   }
-  return "";
+  return "the option tile is '" + std::string(value) + "': expected " +
+         std::to_string(blas::kFewestTileRows) + " to " + std::to_string(blas::kMostTileRows);
 }
 
-trine_status Open(const trine_host* host, const char* options, trine_backend** out,
-                  trine_error* err) {
+// Reads a value of the option `library`. Returns "", or what is wrong.
+std::string ReadLibrary(std::string_view value, Options* out) {
+  out->library = value.empty() ? nullptr : blas::ChooseLibrary(value);
+  if (out->library != nullptr) return "";
+  std::string has;
+  for (const char* name : {"cblas", "onednn"}) {
+    if (blas::ChooseLibrary(name) != nullptr)
+      has += (has.empty() ? "" : " and ") + std::string(name);
+  }
+  return "the option library is '" + std::string(value) + "': this plugin was built with " + has;
+}
+
+// Reads options such as "tile=64;library=cblas". Returns "", or what is wrong.
+std::string ReadOptions(std::string_view text, Options* out) {
+  out->library = blas::ChooseLibrary("");
+  std::string wrong;
+  while (!text.empty() && wrong.empty()) {
+    const std::string_view option = text.substr(0, text.find(';'));
+    text.remove_prefix(std::min(option.size() + 1, text.size()));
+    const std::string_view key = option.substr(0, option.find('='));
+    const std::string_view value = option.substr(std::min(key.size() + 1, option.size()));
+    if (key == "tile") {
+      wrong = ReadTile(value, out);
+    } else if (key == "library") {
+      wrong = ReadLibrary(value, out);
+    } else {
+      wrong = "unknown option: " + std::string(key);
+    }
+  }
+  return wrong;
+}
+
+trine_status Open(const trine_host* host, const char* text, trine_backend** out, trine_error* err) {
   return Guard(err, [&]() -> trine_status {
-    int64_t most_rows = blas::kUsualTileRows;
-    const std::string wrong = ReadOptions(options != nullptr ? options : "", &most_rows);
+    Options options;
+    const std::string wrong = ReadOptions(text != nullptr ? text : "", &options);
     if (!wrong.empty()) return Fail(err, TRINE_INVALID_ARGUMENT, wrong);
-    blas::UseCallingThreadOnly();
-    return Make(out, err, host, most_rows);
+    return Make(out, err, host, options);
   });
 }
 
 // ---- Support ------------------------------------------------------------------------------------
 
-// Returns whether BLAS can use a matrix of floats where it is: BLAS counts in ints, and takes no
-// rows that overlap.
+// Returns whether a library can use a matrix of f32 or bf16 where it is: BLAS counts in ints, and
+// takes no rows that overlap.
 bool FitsBlas(const trine_tensor& t, const std::vector<int64_t>& max_params) {
   const sdk::Dims dims = sdk::ResolveDims(t, max_params.data());
   const sdk::Dims strides = sdk::ResolveStrides(t, dims);
-  const int64_t row_stride = strides[1] / int64_t{sizeof(float)};
+  const int64_t row_stride = strides[1] / sdk::ValueBytes(t.dtype, 1);
   return dims[0] <= row_stride && row_stride <= INT_MAX && dims[1] <= INT_MAX;
 }
 
@@ -116,9 +153,12 @@ std::string Refusal(const sdk::Graph& graph, size_t index) {
   for (const auto* list : {&op.in, &op.out}) {
     for (uint32_t t : *list) {
       if (t == TRINE_NONE) continue;
-      if (graph.tensors[t].layout != TRINE_LAYOUT_PLAIN) return name + ": unknown layout";
+      const trine_tensor& tensor = graph.tensors[t];
+      if (tensor.layout != TRINE_LAYOUT_PLAIN) return name + ": unknown layout";
       // Weights of other types are decoded to another place.
-      if (graph.tensors[t].dtype == TRINE_DTYPE_F32 && !FitsBlas(graph.tensors[t], max)) {
+      const bool used_in_place =
+          tensor.dtype == TRINE_DTYPE_F32 || tensor.dtype == TRINE_DTYPE_BF16;
+      if (used_in_place && !FitsBlas(tensor, max)) {
         return name + ": BLAS takes no rows that overlap and no sizes of 2^31 or more";
       }
     }
@@ -142,7 +182,8 @@ void SetText(char (&to)[kSize], const std::string& text) {
   std::snprintf(to, kSize, "%s", text.c_str());
 }
 
-trine_status DeviceInfo(trine_backend*, uint32_t index, trine_device_info* out, trine_error* err) {
+trine_status DeviceInfo(trine_backend* backend, uint32_t index, trine_device_info* out,
+                        trine_error* err) {
   return Guard(err, [&]() -> trine_status {
     if (index != 0) return Fail(err, TRINE_NOT_FOUND, "there is only device 0");
     trine_device_info info{};
@@ -156,8 +197,8 @@ trine_status DeviceInfo(trine_backend*, uint32_t index, trine_device_info* out, 
     // The device can read all memory that the process can read.
     info.imports = TRINE_IMPORTS_TRIED | TRINE_IMPORTS_WRITABLE | TRINE_IMPORTS_READ_ONLY;
     SetText(info.name, "BLAS");
-    SetText(info.arch, blas::LibraryProcessor());
-    SetText(info.driver, blas::LibraryVersion());
+    SetText(info.arch, backend->options.library->Processor());
+    SetText(info.driver, backend->options.library->Version());
     SetText(info.memory_pool, "system");
     SetText(info.bandwidth_domain, "system");
     sdk::WriteOut(out, info);
@@ -168,26 +209,41 @@ trine_status DeviceInfo(trine_backend*, uint32_t index, trine_device_info* out, 
 trine_status DeviceOpen(trine_backend* backend, uint32_t index, trine_device** out,
                         trine_error* err) {
   if (index != 0) return Fail(err, TRINE_NOT_FOUND, "there is only device 0");
-  return Make(out, err, backend->host, backend->most_rows);
+  return Make(out, err, backend->host, backend->options);
 }
 
 // ---- Plans --------------------------------------------------------------------------------------
 
-// Returns the size of a worker's room, which all ops use, one after the other.
-uint64_t RoomBytes(const sdk::Graph& graph, int64_t most_rows) {
-  uint64_t bytes = 0;
+// Returns whether weights are multiplied as bf16, which takes halves of the activations.
+bool TakesHalves(const Options& options, uint32_t dtype) {
+  return dtype == TRINE_DTYPE_BF16 && options.library->HasBf16();
+}
+
+Scratch ScratchOf(const sdk::Graph& graph, const Options& options) {
+  const std::vector<int64_t> max = graph.MaxParams();
+  Scratch scratch;
   for (const sdk::Op& op : graph.ops) {
-    bytes = std::max(bytes, blas::RoomBytes(graph.tensors[op.in[0]].dtype, most_rows));
+    const uint32_t dtype = graph.tensors[op.in[0]].dtype;
+    if (TakesHalves(options, dtype)) {
+      const sdk::Dims x = sdk::ResolveDims(graph.tensors[op.in[1]], max.data());
+      scratch.halves_bytes = std::max(scratch.halves_bytes, blas::HalvesBytes(x[0], x[1]));
+    } else {
+      scratch.room_bytes = std::max(scratch.room_bytes, blas::RoomBytes(dtype, options.most_rows));
+    }
   }
-  return bytes;
+  return scratch;
+}
+
+uint64_t ScratchBytes(const Scratch& scratch, const trine_host& host) {
+  return scratch.room_bytes * host.worker_count + scratch.halves_bytes;
 }
 
 trine_status PlanQuery(trine_device* device, const trine_graph* graph, trine_plan_info* out,
                        trine_error* err) {
-  const auto rooms = [device](const sdk::Graph& accepted) {
-    return RoomBytes(accepted, device->most_rows) * device->host->worker_count;
+  const auto extra = [device](const sdk::Graph& accepted) {
+    return ScratchBytes(ScratchOf(accepted, device->options), *device->host);
   };
-  return sdk::AnswerPlanQuery(graph, TRINE_SUPPORT_FAST, Refusal, rooms, out, err);
+  return sdk::AnswerPlanQuery(graph, TRINE_SUPPORT_FAST, Refusal, extra, out, err);
 }
 
 trine_status PlanCreate(trine_device* device, const trine_plan_desc* in, trine_plan** out,
@@ -196,12 +252,12 @@ trine_status PlanCreate(trine_device* device, const trine_plan_desc* in, trine_p
     const trine_plan_desc desc = sdk::ReadIn(in);
     auto plan = std::make_unique<trine_plan>();
     plan->host = device->host;
-    plan->most_rows = device->most_rows;
+    plan->options = device->options;
     trine_status s = sdk::AcceptGraph(desc.graph, TRINE_SUPPORT_FAST, Refusal, &plan->graph, err);
     if (s != TRINE_OK) return s;
-    plan->room_bytes = RoomBytes(plan->graph, plan->most_rows);
+    plan->scratch = ScratchOf(plan->graph, plan->options);
     s = plan->storage.Bind(plan->graph, desc, Memory::SpanData, err,
-                           plan->room_bytes * plan->host->worker_count);
+                           ScratchBytes(plan->scratch, *plan->host));
     if (s != TRINE_OK) return s;
     for (const sdk::Op& op : plan->graph.ops) {
       plan->names.push_back(sdk::TimedName(plan->graph, op));
@@ -216,6 +272,7 @@ struct Run {
   const int64_t* params;
   const uint32_t* alternates;  // null: alternate 0 everywhere
   bool timed;                  // the host wants op_done to be called
+  std::atomic<bool> failed = false;
 };
 
 blas::Product ProductOf(const Run& run, const sdk::Op& op) {
@@ -225,23 +282,40 @@ blas::Product ProductOf(const Run& run, const sdk::Op& op) {
   };
   const sdk::View w = view(op.in[0]);
   const float* bias = op.HasInput(2) ? view(op.in[2]).RowAs<const float>(0) : nullptr;
-  return {w, view(op.in[1]), bias, view(op.out[0]), blas::TileRows(w.dims[1], plan.most_rows)};
+  const int64_t tile_rows = blas::TileRows(w.dims[1], plan.options.most_rows);
+  std::byte* halves = plan.storage.extra() + plan.scratch.room_bytes * plan.host->worker_count;
+  return {w,
+          view(op.in[1]),
+          bias,
+          view(op.out[0]),
+          tile_rows,
+          plan.options.library,
+          TakesHalves(plan.options, w.dtype) ? reinterpret_cast<uint16_t*>(halves) : nullptr};
 }
 
-// Runs on every worker of the host's team: all ops, and a part of the tiles of each.
+// Computes a worker's part of a product. All workers call it.
+void RunProduct(Run* run, const blas::Product& product, uint32_t worker, uint32_t workers) {
+  const trine_plan& plan = *run->plan;
+  if (product.halves != nullptr) {
+    const int64_t tokens = product.x.dims[1];
+    blas::SplitTokens(product, tokens * worker / workers, tokens * (worker + 1) / workers);
+    plan.host->barrier(plan.host->self);  // a tile takes all tokens
+  }
+  auto* room = reinterpret_cast<float*>(plan.storage.extra() + worker * plan.scratch.room_bytes);
+  const int64_t tiles = product.Tiles();
+  for (int64_t t = tiles * worker / workers; t < tiles * (worker + 1) / workers; ++t) {
+    if (!blas::MultiplyTile(product, t, room)) run->failed = true;
+  }
+}
+
+// Runs on every worker of the host's team: all ops, and a part of each.
 void RunOps(void* arg, uint32_t worker, uint32_t workers) {
   using Clock = std::chrono::steady_clock;
-  const Run& run = *static_cast<const Run*>(arg);
+  Run& run = *static_cast<Run*>(arg);
   const trine_plan& plan = *run.plan;
-  auto* room = reinterpret_cast<float*>(plan.storage.extra() + worker * plan.room_bytes);
-  blas::UseCallingThreadOnly();
   for (size_t i = 0; i < plan.graph.ops.size(); ++i) {
     const Clock::time_point begin = run.timed ? Clock::now() : Clock::time_point();
-    const blas::Product product = ProductOf(run, plan.graph.ops[i]);
-    const int64_t tiles = product.Tiles();
-    for (int64_t t = tiles * worker / workers; t < tiles * (worker + 1) / workers; ++t) {
-      blas::MultiplyTile(product, t, room);
-    }
+    RunProduct(&run, ProductOf(run, plan.graph.ops[i]), worker, workers);
     plan.host->barrier(plan.host->self);  // the next op reads what all workers have written
     if (!run.timed || worker != 0) continue;
     const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
@@ -254,12 +328,15 @@ trine_status PlanRun(trine_plan* plan, const trine_run_args* in, trine_error* er
   return Guard(err, [&] {
     const trine_run_args args = sdk::ReadIn(in);
     if (trine_status s = sdk::CheckRun(plan->graph, args, err); s != TRINE_OK) return s;
-    return sdk::SubmitSynchronously(args.sync, timeline_of, err, [&](trine_error* failure) {
-      Run run{plan, args.params, args.n_alternates != 0 ? args.alternates : nullptr,
-              sdk::WantsOpTimes(*plan->host)};
-      const trine_status s = plan->host->parallel_run(plan->host->self, RunOps, &run);
-      return s == TRINE_OK ? s : Fail(failure, s, "the host's team did not run");
-    });
+    return sdk::SubmitSynchronously(
+        args.sync, timeline_of, err, [&](trine_error* failure) -> trine_status {
+          Run run{plan, args.params, args.n_alternates != 0 ? args.alternates : nullptr,
+                  sdk::WantsOpTimes(*plan->host)};
+          const trine_status s = plan->host->parallel_run(plan->host->self, RunOps, &run);
+          if (s != TRINE_OK) return Fail(failure, s, "the host's team did not run");
+          if (run.failed) return Fail(failure, TRINE_INTERNAL, "the library could not multiply");
+          return TRINE_OK;
+        });
   });
 }
 
