@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Goes from plugins/blas to text by the commands of docs/add-a-backend.md: builds the plugin against
 # an installed Trine, outside of the source tree, lets the installed `trine plugin check` test it,
-# and lets the shipped model read a prompt with it.
+# and lets the shipped model read a prompt with it. Does so for each library that is installed, by
+# the option `library`, and for the plugin's own choice.
 #
 #   blas_test.sh PREFIX BINDIR WORK_DIR CMAKE GENERATOR CXX NM FLAGS
 #
-# Leaves WORK_DIR/build/libtrine-backend-blas.so. Exits with 77 (skipped) if no CBLAS is installed.
+# Leaves WORK_DIR/build/libtrine-backend-blas.so. Exits with 77 (skipped) if neither a CBLAS nor
+# oneDNN is installed.
 set -euo pipefail
 prefix=$1 bindir=$2 work=$3 cmake=$4 generator=$5 cxx=$6 nm=$7 flags=${8:-}
 sources=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -15,20 +17,62 @@ prompt="Once upon a time there was a king who had three sons, and the youngest o
 
 fail() { echo "FAILED: $*"; exit 1; }
 
+configure() {  # folder, arguments of CMake...
+  local build=$1
+  shift
+  "$cmake" -G "$generator" -S "$work/source" -B "$build" "-DCMAKE_PREFIX_PATH=$prefix" \
+    "-DCMAKE_CXX_COMPILER=$cxx" "-DCMAKE_CXX_FLAGS=$flags -Werror" "$@" >"$work/log" 2>&1
+}
+
+no_library="no library of matrix products was found"
+
 build_plugin() {
   # A copy, so that no header of the source tree can be found by accident.
   cp -r "$sources/plugins/blas" "$work/source"
-  "$cmake" -G "$generator" -S "$work/source" -B "$work/build" "-DCMAKE_PREFIX_PATH=$prefix" \
-    "-DCMAKE_CXX_COMPILER=$cxx" "-DCMAKE_CXX_FLAGS=$flags -Werror" >"$work/log" 2>&1 || {
+  configure "$work/build" || {
     cat "$work/log"
-    ! grep -q 'no CBLAS was found' "$work/log" || { echo "skipped: no CBLAS is installed"; exit 77; }
+    ! grep -q "$no_library" "$work/log" || { echo "skipped: $no_library"; exit 77; }
     exit 1
   }
-  "$cmake" --build "$work/build"
+  libraries=()
+  ! grep -q '^-- CBLAS: /' "$work/log" || libraries+=(cblas)
+  ! grep -q '^-- oneDNN: /' "$work/log" || libraries+=(onednn)
+  echo "libraries: ${libraries[*]}"
+  "$cmake" --build "$work/build" --target trine-backend-blas product_test
   local symbols
   symbols=$("$nm" -D --defined-only "$plugin" | sed 's/^[0-9a-f]* //')
   [ "$symbols" = "T trine_plugin_query" ] ||
     fail "the plugin exports more, or less, than trine_plugin_query: $symbols"
+}
+
+# Tests the arithmetic itself, and that no library starts threads.
+test_products() {
+  OMP_NUM_THREADS=4 "$work/build/product_test" || fail "product_test"
+}
+
+# Without any library there is no plugin. With one of two it is built, too.
+build_without() {
+  ! configure "$work/without" -DWITH_CBLAS=OFF -DWITH_ONEDNN=OFF ||
+    fail "CMake made a plugin without libraries"
+  grep -q "$no_library" "$work/log" || { cat "$work/log"; fail "CMake does not say what it lacks"; }
+  [ ${#libraries[@]} = 2 ] || return 0
+  build_with_one CBLAS ONEDNN
+  build_with_one ONEDNN CBLAS
+}
+
+build_with_one() {  # which, and which not
+  configure "$work/without" "-DWITH_$1=ON" "-DWITH_$2=OFF" ||
+    { cat "$work/log"; fail "CMake with $1 alone"; }
+  "$cmake" --build "$work/without" --target product_test
+  [ "$("$work/without/product_test" | grep -c ': tested$')" = 1 ] || fail "product_test of $1 alone"
+}
+
+expect_refusal() {  # plugin, option, sentence
+  local refusal
+  if refusal=$("$trine" detect --plugin "$1" --plugin-option "$2" 2>&1); then
+    fail "the option $2 is taken"
+  fi
+  [[ $refusal == *"$3"* ]] || fail "$2: $refusal"
 }
 
 generate() {  # arguments...: sets `text`, `errors` and `hash`
@@ -46,8 +90,8 @@ expect_text() {
   [ ${#text} -gt $((${#prompt} + 12)) ] || fail "too little text: '$text'"
 }
 
-read_prompt_by_blas() {
-  generate --numerics fast --dispatch 8
+read_prompt_by_blas() {  # arguments...
+  generate --numerics fast --dispatch 8 "$@"
   expect_text
   [[ $errors == *"Tri-Tier: CPU("*"fast"*"prompts with blas0"* ]] || fail "no line of blas0: '$errors'"
   [[ $hash == fast-* ]] || fail "the hash is not marked: '$hash'"
@@ -66,11 +110,16 @@ stay_exact_without_permission() {
 use_options() {
   generate --numerics fast --dispatch 8 --plugin-option blas:tile=64
   expect_text
-  local refusal
-  if refusal=$("$trine" detect --plugin "$plugin" --plugin-option tile=7 2>&1); then
-    fail "the option tile=7 is taken"
-  fi
-  [[ $refusal == *"the option tile is '7': expected 16 to 4096"* ]] || fail "tile=7: $refusal"
+  expect_refusal "$plugin" tile=7 "the option tile is '7': expected 16 to 4096"
+  expect_refusal "$plugin" library=mkl "the option library is 'mkl': this plugin was built with"
+}
+
+use_each_library() {
+  local library
+  for library in "${libraries[@]}"; do
+    "$trine" plugin check --options "library=$library" "$plugin"
+    read_prompt_by_blas --plugin-option "blas:library=$library"
+  done
 }
 
 rm -rf "$work"
@@ -81,7 +130,10 @@ build_plugin
 unset LD_LIBRARY_PATH TRINE_PLUGIN_PATH TRINE_PROBE
 export TRINE_CALIBRATION=off
 cd /
+test_products
 "$trine" plugin check "$plugin"
 read_prompt_by_blas
 stay_exact_without_permission
 use_options
+use_each_library
+build_without
