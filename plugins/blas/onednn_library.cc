@@ -39,7 +39,7 @@ memory::desc Matrix(memory::data_type type, int64_t rows, int64_t columns, memor
 
 // A product of bf16 whose sizes are known when it runs. Making a primitive for each size would
 // compile code for each length of a prompt.
-dnnl::matmul MakeBf16Product(const dnnl::engine& engine) {
+dnnl::matmul::primitive_desc DescribeBf16Product(const dnnl::engine& engine) {
   constexpr int64_t kLater = DNNL_RUNTIME_DIM_VAL;
   const memory::desc x = Matrix(memory::data_type::bf16, kLater, kLater, {kLater, 1});
   const memory::desc w = Matrix(memory::data_type::bf16, kLater, kLater, {1, kLater});
@@ -48,10 +48,12 @@ dnnl::matmul MakeBf16Product(const dnnl::engine& engine) {
   add.append_sum(1.0f);
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(add);
+  // Scratch of the library's own may be that of the thread that makes the primitive.
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
 #if DNNL_VERSION_MAJOR >= 3
-  return dnnl::matmul({engine, x, w, y, attributes});
+  return {engine, x, w, y, attributes};
 #else
-  return dnnl::matmul({{x, w, y}, attributes, engine});
+  return {{x, w, y}, attributes, engine};
 #endif
 }
 
@@ -73,7 +75,9 @@ class OneDnnLibrary : public Library {
     if ((Instructions() & kNeeded) != kNeeded) return;
     const CallingThreadOnly guard;
     try {
-      bf16_product_ = MakeBf16Product(engine_);
+      const dnnl::matmul::primitive_desc description = DescribeBf16Product(engine_);
+      scratch_ = description.scratchpad_desc();
+      bf16_product_ = dnnl::matmul(description);
     } catch (const dnnl::error&) {
       // This version of oneDNN has no such product.
     }
@@ -104,8 +108,12 @@ class OneDnnLibrary : public Library {
                const_cast<uint16_t*>(p.x));
       memory w(Matrix(bf16, p.depth, p.rows, {1, p.w_stride}), engine_, const_cast<uint16_t*>(p.w));
       memory y(Matrix(f32, p.tokens, p.rows, {p.y_stride, 1}), engine_, p.y);
+      memory scratch(scratch_, engine_);
       dnnl::stream stream(engine_);
-      bf16_product_.execute(stream, {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, y}});
+      bf16_product_.execute(stream, {{DNNL_ARG_SRC, x},
+                                     {DNNL_ARG_WEIGHTS, w},
+                                     {DNNL_ARG_DST, y},
+                                     {DNNL_ARG_SCRATCHPAD, scratch}});
       stream.wait();
       return true;
     } catch (const std::exception&) {
@@ -115,6 +123,7 @@ class OneDnnLibrary : public Library {
 
  private:
   dnnl::engine engine_;
+  memory::desc scratch_;       // of a call
   dnnl::matmul bf16_product_;  // empty: the processor has no AMX
 };
 
