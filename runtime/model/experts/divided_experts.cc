@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
-#include <string>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/str_cat.h"
 #include "kernels/quant/dequantize.h"
 #include "runtime/model/weights/load_progress.h"
 #include "runtime/model/weights/team_pieces.h"
@@ -36,15 +33,6 @@ DividedExperts::~DividedExperts() {
   if (!under_way_.empty()) (void)packer_->Finish();
 }
 
-const gguf::TensorInfo* DividedExperts::FirstExperts(const gguf::TensorInfo& all, int64_t count) {
-  names_.push_back(absl::StrCat(std::string(all.name), "[", count, " slots]"));
-  gguf::TensorInfo& tensor = tensors_.emplace_back(all);
-  tensor.name = names_.back();
-  tensor.dims[tensor.rank - 1] = count;
-  tensor.bytes = FileBytes(all) * static_cast<uint64_t>(count);
-  return &tensor;
-}
-
 void DividedExperts::Add(const std::vector<DividedLayer>& layers) {
   for (const DividedLayer& divided : layers) {
     Layer& layer = layers_.emplace_back(
@@ -53,11 +41,6 @@ void DividedExperts::Add(const std::vector<DividedLayer>& layers) {
       layer.weights.push_back({tensors, nullptr, {}, 0, std::nullopt});
     }
   }
-}
-
-bool DividedExperts::HasInSlots(const gguf::TensorInfo* tensor) const {
-  return std::any_of(tensors_.begin(), tensors_.end(),
-                     [&](const gguf::TensorInfo& one) { return &one == tensor; });
 }
 
 void DividedExperts::Loaded(const gguf::TensorInfo* in_slots, const std::shared_ptr<Device>& home,
@@ -162,8 +145,10 @@ void DividedExperts::Divide(size_t index, std::span<const int32_t> ids, int64_t 
   hits_->Count(layer.layer, ids);
   layer.slots.Notice(ids, tokens);
   all_hits_ += ids.size();
-  home_hits_ += static_cast<uint64_t>(
+  const auto in_slots = static_cast<uint64_t>(
       std::count_if(out, out + ids.size(), [](int32_t id) { return id != ExpertSlots::kNone; }));
+  home_hits_ += in_slots;
+  hits_->CountInSlots(in_slots);
 }
 
 absl::Status DividedExperts::BetweenPasses() {
@@ -188,11 +173,14 @@ absl::Status DividedExperts::EndMoves() {
 
 absl::Status DividedExperts::EndMove(const Move& move) {
   Layer& layer = layers_[move.layer];
+  uint64_t bytes = 0;
   for (size_t i = 0; i < layer.weights.size(); ++i) {
     const absl::Status s = WriteSlot(layer.weights[i], move.slot, move.packed[i]);
     if (!s.ok()) return s;
-    moved_bytes_ += move.packed[i].size();
+    bytes += move.packed[i].size();
   }
+  moved_bytes_ += bytes;
+  hits_->CountMove(bytes);
   layer.slots.Fill(move.slot, move.expert);
   ++moved_experts_;
   return absl::OkStatus();

@@ -24,6 +24,7 @@
 #include "runtime/model/arch/segment_graph.h"
 #include "runtime/model/experts/expert_hits.h"
 #include "runtime/model/experts/expert_slots.h"
+#include "runtime/model/experts/slot_tensors.h"
 
 namespace trine {
 
@@ -42,11 +43,13 @@ class DividedExperts {
   DividedExperts& operator=(const DividedExperts&) = delete;
 
   // Returns a tensor that stands for the first `count` experts of a weight. Its address stays.
-  const gguf::TensorInfo* FirstExperts(const gguf::TensorInfo& all, int64_t count);
+  const gguf::TensorInfo* FirstExperts(const gguf::TensorInfo& all, int64_t count) {
+    return tensors_.First(all, count);
+  }
   // Adds the layers of the stage's graph, in their order.
   void Add(const std::vector<DividedLayer>& layers);
   // Returns whether a weight is one of slots.
-  bool HasInSlots(const gguf::TensorInfo* tensor) const;
+  bool HasInSlots(const gguf::TensorInfo* tensor) const { return tensors_.Has(tensor); }
   // Tells where home has a weight of slots: from byte `offset` of `span` on, packed or plain.
   // `fixed`: the memory may not be written, or its values are corrected, so that the layer keeps
   // the experts that it has.
@@ -113,8 +116,7 @@ class DividedExperts {
 
   const std::shared_ptr<ExpertHits> hits_;
   const ExpertMoves moves_;
-  std::deque<gguf::TensorInfo> tensors_;  // those of FirstExperts
-  std::deque<std::string> names_;
+  SlotTensors tensors_;
   std::deque<Layer> layers_;
   std::vector<Move> under_way_;       // empty: the packer does not work
   std::atomic<bool> packed_ = false;  // the packer has packed all of them

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
-
-#include "runtime/model/experts/expert_hits.h"
 
 namespace trine {
 namespace {
@@ -18,18 +15,6 @@ constexpr double kTimes = 1.5;
 constexpr double kMore = 8;
 
 }  // namespace
-
-double HitShare(std::vector<uint64_t> hits, int64_t count) {
-  const auto sum = static_cast<double>(std::accumulate(hits.begin(), hits.end(), uint64_t{0}));
-  const auto all = static_cast<double>(hits.size());
-  const auto first = std::min(static_cast<size_t>(count), hits.size());
-  if (sum == 0) return static_cast<double>(first) / all;
-  std::partial_sort(hits.begin(), hits.begin() + static_cast<ptrdiff_t>(first), hits.end(),
-                    std::greater<>());
-  return static_cast<double>(std::accumulate(
-             hits.begin(), hits.begin() + static_cast<ptrdiff_t>(first), uint64_t{0})) /
-         sum;
-}
 
 ExpertSlots::ExpertSlots(int64_t experts, int64_t slots)
     : slot_of_(static_cast<size_t>(experts), kNone),
