@@ -138,6 +138,7 @@ absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given,
   options.kv_lossy = (given.flags & TRINE_ENGINE_KV_LOSSY) != 0;
   options.faults = TextOr(given.faults, "");
   options.trace = TextOr(given.trace, "");
+  options.expert_stats = TextOr(given.expert_stats, "");
   if (absl::Status s = ReadPlacement(given, &options); !s.ok()) return s;
   if (absl::Status read = ReadPluginMembers(given, &options.plugins); !read.ok()) return read;
   if (given.on_progress != nullptr) {

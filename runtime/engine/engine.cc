@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugins/handles.h"
-#include "runtime/base/invalid.h"
 #include "runtime/base/watched.h"
 #include "runtime/model/weights/pack_cache.h"
 
@@ -28,6 +27,9 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   engine->tokenizer_ = setup->tokenizer;
   engine->config_ = setup->config;
   engine->limits_ = setup->limits;
+  engine->hits_ = setup->hits;
+  engine->hits_before_ = engine->hits_->Snapshot();
+  engine->expert_stats_ = std::move(setup->expert_stats);
   engine->devices_ = std::move(setup->devices);
   engine->placer_ = std::move(setup->placer);
   const auto lane_threads = LaneThreadsFromEnvironment();
@@ -56,13 +58,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   const ModelConfig& config = engine->config_;
   const SegmentLimits& limits = engine->limits_;
   // Outlives the model, so that one that is loaded again after a loss begins with what is known.
-  load.hits = options.expert_hits != nullptr
-                  ? options.expert_hits
-                  : std::make_shared<ExpertHits>(config.n_layers, config.experts.count);
-  if (load.hits->layers() != config.n_layers || load.hits->experts() != config.experts.count) {
-    return Invalid("the counts of experts are those of another model: ", load.hits->layers(),
-                   " layers with ", load.hits->experts(), " experts each");
-  }
+  load.hits = engine->hits_;
   engine->model_keeper_ =
       std::make_unique<ModelKeeper>(engine->file_, config, limits, engine->devices_.get(),
                                     std::move(load), options.readmission, log);
@@ -342,6 +338,12 @@ Engine::~Engine() {
   const bool told = told_of_trace_;
   if (const absl::Status s = WriteTrace(); !s.ok() && !told) {
     log_(TRINE_LOG_WARNING, std::string(s.message()));
+  }
+  // An engine that was not loaded has counted nothing.
+  if (expert_stats_ != nullptr) {
+    if (const absl::Status s = expert_stats_->Write(); !s.ok()) {
+      log_(TRINE_LOG_WARNING, absl::StrCat("counts of experts are not kept: ", s.message()));
+    }
   }
   if (model_ != nullptr) Retire(std::move(model_), "");
 }

@@ -20,12 +20,14 @@
 #include "runtime/constraint/mask/constraint.h"
 #include "runtime/embedding/block_budget.h"
 #include "runtime/engine/engine_options.h"
+#include "runtime/engine/expert_stats.h"
 #include "runtime/engine/model_keeper.h"
 #include "runtime/engine/model_setup.h"
 #include "runtime/engine/trace_file.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/kv/block_keeper.h"
 #include "runtime/kv/prefix_cache.h"
+#include "runtime/model/experts/expert_hits.h"
 #include "runtime/model/run/model.h"
 #include "runtime/placement/device_set.h"
 #include "runtime/placement/placer.h"
@@ -100,6 +102,13 @@ class Engine {
   std::vector<SegmentCounters> segments() const { return batcher_->counters(); }
   HostTimes host_times() const { return batcher_->host_times(); }
 
+  // Returns how often tokens chose experts: counters of this engine, and hits with those that were
+  // known before. Without EngineOptions::expert_stats only the choices that the host sees anyway
+  // are counted. For a model without experts it has none.
+  const ExpertHits& expert_hits() const { return *hits_; }
+  // Returns the hits of this engine alone.
+  ExpertCounts counted_experts() const { return hits_->Snapshot().Since(hits_before_); }
+
   // Returns counters of the blocks that sequences share, and of all blocks.
   PrefixCacheCounters prefix_counters() const { return prefix_cache_->counters(); }
 
@@ -138,6 +147,9 @@ class Engine {
   std::atomic<bool> told_of_trace_ = false;  // a call has returned why the trace can't be written
   std::shared_ptr<const gguf::File> file_;
   std::shared_ptr<const Tokenizer> tokenizer_;
+  std::shared_ptr<ExpertHits> hits_;
+  ExpertCounts hits_before_;                   // when the model was loaded
+  std::unique_ptr<ExpertStats> expert_stats_;  // null: no file keeps the hits
   OwnedDevices devices_;
   ModelConfig config_;
   SegmentLimits limits_;

@@ -42,6 +42,11 @@ struct EngineOptions {
   // The counts of the model's experts, which say which hot experts to begin with, and go on
   // counting. null: they begin at 0.
   std::shared_ptr<ExpertHits> expert_hits;
+  // The file that keeps these counts between runs; "": none. It is read when the model is loaded
+  // and written when the engine is destroyed. Then all choices of experts are counted.
+  std::string expert_stats;
+  // true: the file is only read, and nothing is counted for its sake.
+  bool expert_stats_read_only = false;
   // true: the engine can only embed. No output matrix is placed, and texts share a KV cache of one
   // full context, or of max_sequences blocks if that is more.
   bool embeddings = false;

@@ -91,6 +91,7 @@ absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, int64_t batch
   limits.max_tokens = std::max(limits.max_tokens, limits.max_sequences);
   limits.branches = options.branches;
   limits.kv_blocks = limits.max_blocks_per_sequence() * options.max_sequences + options.branches;
+  limits.count_experts = !options.expert_stats.empty() && !options.expert_stats_read_only;
   limits.embeddings = options.embeddings;
   limits.hidden_rows = options.hidden_rows && !options.embeddings;
   if (options.embeddings) {
@@ -132,6 +133,26 @@ std::unique_ptr<Placer> MakePlacer(const EngineOptions& options, const ModelSetu
       PlacerOptions{options.pack, options.plugins.search.use_environment, std::move(log),
                     options.taps != TapLevel::kNone},
       setup.file, setup.config, limits, setup.devices.get());
+}
+
+// Makes the counts of the model's experts, and reads those that a file has.
+absl::Status MakeHits(const EngineOptions& options, ModelSetup* setup) {
+  const ModelConfig& config = setup->config;
+  setup->hits = options.expert_hits != nullptr
+                    ? options.expert_hits
+                    : std::make_shared<ExpertHits>(config.n_layers, config.experts.count);
+  const ExpertHits& hits = *setup->hits;
+  if (hits.layers() != config.n_layers || hits.experts() != config.experts.count) {
+    return Invalid("the counts of experts are those of another model: ", hits.layers(),
+                   " layers with ", hits.experts(), " experts each");
+  }
+  if (options.expert_stats.empty()) return absl::OkStatus();
+  auto stats = ExpertStats::Open(options.expert_stats, *setup->file, config, setup->hits,
+                                 options.expert_stats_read_only);
+  if (!stats.ok()) return stats.status();
+  if (options.expert_stats_read_only) return absl::OkStatus();
+  setup->expert_stats = *std::move(stats);
+  return absl::OkStatus();
 }
 
 // Gives passes more tokens where a device fetches weights for each of them: a long prompt then
@@ -238,6 +259,7 @@ absl::StatusOr<ModelSetup> PrepareModel(const EngineOptions& options) {
       Limits(options, options.batch_tokens != 0 ? options.batch_tokens : usual, setup.config);
   if (!limits.ok()) return limits.status();
   setup.limits = *limits;
+  if (absl::Status s = MakeHits(options, &setup); !s.ok()) return s;
   const auto tokens = ReadTokenizerData(setup.file->metadata());
   if (!tokens.ok()) return about_file(tokens.status());
   // Probing plugins takes long, because drivers do, but runs in other processes. So the tokenizer

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/engine/engine_options.h"
+#include "runtime/engine/expert_stats.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/kv/block_keeper.h"
 #include "runtime/model/arch/model_config.h"
@@ -26,6 +27,9 @@ struct ModelSetup {
   std::shared_ptr<const Tokenizer> tokenizer;
   ModelConfig config;
   SegmentLimits limits;
+  std::shared_ptr<ExpertHits> hits;  // counts of the model's experts
+  std::unique_ptr<ExpertStats>
+      expert_stats;  // null: no file keeps the counts, or it is not written
   OwnedDevices devices;
   std::unique_ptr<Placer> placer;  // points to `devices`, so it must be destroyed before them
 };

@@ -48,7 +48,7 @@ class DeviceDescriber {
     }
     const auto with_ends = BytesWithEnds(device);
     if (!with_ends.ok()) return with_ends.status();
-    out->fixed_bytes = std::max(out->fixed_bytes, *with_ends);
+    out->fixed_bytes = std::max(out->fixed_bytes, *with_ends) + BytesOfIds(device);
     if (absl::Status s = CountTied(device, out); !s.ok()) return s;
     // Adds the transfer of one row of logits to the sampler.
     const int64_t width = limits_.embeddings ? config_.n_embd : config_.n_vocab;
@@ -96,6 +96,15 @@ class DeviceDescriber {
     const auto needs = QueryNeeds(device, &*graph);
     if (IsGone(needs.status())) return needs.status();
     return needs.ok() ? needs->scratch_bytes + needs->io_bytes : 0;
+  }
+
+  // Returns the bytes of the ids of chosen experts, if the host reads them after each pass. A
+  // device with its own memory has them twice.
+  uint64_t BytesOfIds(const Device& device) const {
+    if (!limits_.count_experts) return 0;
+    const bool unified = (device.info().flags & TRINE_DEVICE_UNIFIED_MEMORY) != 0;
+    const int64_t ids = config_.n_layers * config_.experts.used * limits_.max_tokens;
+    return static_cast<uint64_t>(ids) * sizeof(int32_t) * (unified ? 1 : 2);
   }
 
   // Counts a weight that embedding and head share once if both are on one device. Its layout may

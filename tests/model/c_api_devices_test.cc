@@ -7,6 +7,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/make_model/presets.h"
+#include "runtime/make_model/test_bytes.h"
 #include "tests/model/c_api_codes.h"
 #include "tests/model/temp_file.h"
 #include "tests/model/tiny_model.h"
@@ -49,6 +51,29 @@ class CApiDevicesTest : public testing::Test {
 
   const TempFile file_;
 };
+
+// The counts of experts are kept in a file, which an engine that is closed has written.
+TEST_F(CApiDevicesTest, CountsOfExpertsAreKept) {
+  const TempFile moe(*MakeModelBytes(*FindPreset("tiny-mixtral")));
+  const std::string stats = moe.path() + ".stats";
+  trine_engine_options options = Options(nullptr);
+  options.model = moe.path().c_str();
+  options.tensor_split = "several1:100%";
+  options.hot_experts = 2;
+  options.expert_stats = stats.c_str();
+  {
+    auto engine = api::Engine::Open(options);
+    ASSERT_TRUE(engine.ok()) << engine.status().message();
+    Say(*engine, 5);
+    EXPECT_FALSE(std::filesystem::exists(stats));
+  }
+  EXPECT_TRUE(std::filesystem::exists(stats));
+  options.model = file_.path().c_str();
+  options.hot_experts = 0;
+  EXPECT_THAT(std::string(api::Engine::Open(options).status().message()),
+              HasSubstr("the model has no experts"));
+  EXPECT_TRUE(std::filesystem::remove(stats));
+}
 
 TEST_F(CApiDevicesTest, SegmentsCount) {
   auto engine = api::Engine::Open(Options(nullptr));

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <thread>
@@ -13,6 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "dispatch/exec/trace.h"
 #include "runtime/engine/generate.h"
+#include "runtime/make_model/presets.h"
+#include "runtime/make_model/test_bytes.h"
 #include "tests/model/engine_test_util.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -150,6 +153,23 @@ TEST_F(SteadyDecodeTest, NothingIsAllocated) {
       const Run run = Generate(engine.get(), sequences, Sampling());
       EXPECT_EQ(run.allocated, 0U) << split << ", " << sequences << " sequences";
     }
+  }
+}
+
+// Nor where the experts that tokens choose are counted.
+TEST_F(SteadyDecodeTest, CountingExpertsAllocatesNothing) {
+  if (!TRINE_COUNTS_ALLOCATIONS) GTEST_SKIP() << "allocations are the sanitizer's";
+  const TempFile moe(*MakeModelBytes(*FindPreset("tiny-mixtral")));
+  for (const char* split : {"cpu:100%", "several2:100%", "cpu:2,several0:1"}) {
+    EngineOptions options = Options(split);
+    options.model_path = moe.path();
+    options.expert_stats = moe.path() + ".stats";
+    auto engine = MustLoad(options);
+    ASSERT_NE(engine, nullptr);
+    EXPECT_EQ(Generate(engine.get(), 1, Sampling()).allocated, 0U) << split;
+    EXPECT_GT(engine->expert_hits().choices(), 0u);
+    engine.reset();
+    std::filesystem::remove(options.expert_stats);
   }
 }
 

@@ -48,6 +48,9 @@ struct Served {
   uint64_t kv_host_bytes = 0;
   std::string kv_store = {};
   uint64_t kv_prefetch_bytes = 0;
+  std::string model = {};  // its path; "": a tiny llama
+  std::string expert_stats = {};
+  int64_t hot_experts = 0;
 };
 
 class ServerTest : public ::testing::Test {
@@ -69,6 +72,9 @@ class ServerTest : public ::testing::Test {
     options.kv_host_bytes = setup.kv_host_bytes;
     options.kv_store = setup.kv_store;
     options.kv_prefetch_bytes = setup.kv_prefetch_bytes;
+    if (!setup.model.empty()) options.model_path = setup.model;
+    options.expert_stats = setup.expert_stats;
+    options.placement.hot_experts = setup.hot_experts;
     return options;
   }
 

@@ -1,6 +1,7 @@
 // Tests the server as clients see it.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -12,12 +13,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "runtime/make_model/presets.h"
+#include "runtime/make_model/test_bytes.h"
 #include "tests/server/server_fixture.h"
 
 namespace trine::server {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(ServerTest, AStreamIsTheSameAnswerInPieces) {
   Start({});
@@ -415,6 +419,29 @@ TEST_F(ServerTest, ALostDeviceCostsNobodyATokenAndIsReported) {
   });
   EXPECT_TRUE(told) << health;
   EXPECT_THAT(Get("/metrics").body, HasSubstr("trine_devices_lost 1\n"));
+}
+
+TEST_F(ServerTest, MetricsCountChoicesOfExperts) {
+  const TempFile moe(*MakeModelBytes(*FindPreset("tiny-mixtral")));
+  const std::string stats = moe.path() + ".stats";
+  const auto value = [](const std::string& metrics, const std::string& name) {
+    const size_t at = metrics.find("\n" + name + " ");
+    return at == std::string::npos ? -1 : std::atof(metrics.c_str() + at + name.size() + 2);
+  };
+  Start({.split = "several0:100%", .model = moe.path(), .expert_stats = stats, .hot_experts = 2});
+  Completion({{"prompt", "a text"}, {"max_tokens", 8}});
+  const std::string metrics = Get("/metrics").body;
+  const double choices = value(metrics, "trine_expert_choices_total");
+  EXPECT_GT(choices, 8);
+  EXPECT_GT(value(metrics, "trine_expert_choices_in_slots_total"), 0);
+  EXPECT_LT(value(metrics, "trine_expert_choices_in_slots_total"), choices);
+  EXPECT_GE(value(metrics, "trine_experts_moved_total"), 0);
+  EXPECT_GE(value(metrics, "trine_experts_moved_bytes_total"), 0);
+  EXPECT_THAT(metrics, HasSubstr("# TYPE trine_expert_choices_total counter\n"));
+  server_.reset();
+  EXPECT_TRUE(std::filesystem::remove(stats)) << "written when the server ended";
+  Start({});
+  EXPECT_THAT(Get("/metrics").body, Not(HasSubstr("trine_expert")));
 }
 
 TEST_F(ServerTest, ReportsTellOfTheTiers) {

@@ -297,6 +297,9 @@ Tensor LayerBuilder::Experts(Tensor x, const ExpertRouting& routing) {
 
   const Tensor each = {graph().AddReshape(x.id, {ShapeOf(x)[0], 1, kTokens})};
   const int64_t slots = division_ == nullptr ? 0 : division_->SlotsOf(layer_);
+  segment_->routed.push_back({layer_, e.count, e.used, ids});
+  // The host sees the ids of a divided layer anyway.
+  if (limits_.count_experts && slots == 0) graph().Expose(ids);
   const Tensor down = slots == 0 ? ExpertNetworks(each, ids, routing, 0)
                                  : DividedNetworks(each, ids, routing, slots);
   if (!status_.ok()) return {};

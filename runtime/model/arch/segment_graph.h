@@ -33,6 +33,8 @@ struct SegmentLimits {
   bool embeddings = false;   // the last segment gives the normed rows instead of their logits
   bool hidden_rows = false;  // the last segment gives the normed rows and their logits
   int64_t branches = 0;      // sequences beyond those with room for a whole context
+  // The host reads after each pass which experts tokens chose, also where it would not see that.
+  bool count_experts = false;
 
   bool exact() const { return numerics == TRINE_NUMERICS_EXACT; }
   int64_t max_blocks_per_sequence() const {
@@ -121,6 +123,14 @@ struct DividedLayer {
   std::vector<Weight> weights;
 };
 
+// The ids of the experts that tokens choose in a layer.
+struct RoutedLayer {
+  int64_t layer = 0;
+  int64_t experts = 0;  // of the layer
+  int64_t used = 0;     // how many of them a token chooses
+  TensorId ids = TRINE_NONE;
+};
+
 // The graph of a segment, and everything that is known about its tensors.
 struct SegmentGraph {
   OpGraph graph;
@@ -128,6 +138,7 @@ struct SegmentGraph {
   std::vector<WeightUse> weights;
   std::vector<KvUse> caches;
   std::vector<LayerEnd> ends;
+  std::vector<RoutedLayer> routed;  // the layers with experts, in the order of their ops
   std::vector<DividedLayer> divided;
 };
 

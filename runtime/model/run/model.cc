@@ -65,6 +65,9 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
   model->places_ = places;
   model->taps_ = options.taps;
   model->observer_ = options.observer;
+  model->hits_ = options.hits != nullptr
+                     ? options.hits
+                     : std::make_shared<ExpertHits>(config.n_layers, config.experts.count);
   auto factors = ReadRopeFactors(*file, config.rope, limits.max_context);
   if (!factors.ok()) return factors.status();
   model->rope_ = std::make_unique<RopeTable>(config.rope, *factors, limits.max_context);
@@ -172,10 +175,7 @@ absl::StatusOr<SegmentGraph> Model::BuildWhole(size_t stage, const LoadOptions& 
   if (options.tensors.slots.empty()) {
     return BuildSegmentGraph(*file_, config_, limits_, places_[stage].span, how);
   }
-  auto hits = options.hits != nullptr
-                  ? options.hits
-                  : std::make_shared<ExpertHits>(config_.n_layers, config_.experts.count);
-  auto experts = std::make_unique<DividedExperts>(std::move(hits), options.expert_moves);
+  auto experts = std::make_unique<DividedExperts>(hits_, options.expert_moves);
   const ExpertDivision division = {options.tensors.slots,
                                    [&](const gguf::TensorInfo& all, int64_t count) {
                                      return experts->FirstExperts(all, count);
@@ -249,6 +249,7 @@ void Model::Cut(size_t stage, const SegmentOwners& owners, const SegmentGraph& w
       std::make_unique<SplitStage>(owners.devices, SplitGraph(whole, owners.ops, sees_rows)));
   SplitStage& split = *stages_[stage].home->split();
   split.SetExperts(stages_[stage].experts.get());
+  split.SetHits(hits_);
   for (GraphPiece& piece : split.pieces()) {
     const NamedDevice& d = owners.devices[piece.device];
     SegmentPlace load{d.device, d.name, places_[stage].span};
@@ -454,6 +455,7 @@ absl::Status Model::LoadGraph(const SegmentPlace& place, size_t index, SegmentGr
   device_bytes_[place.device.get()] += own;
   stage->home =
       std::make_unique<StageRoute>(place.device_name, graph.io, *std::move(segment), *bound);
+  if (limits_.count_experts) stage->home->SetHits(hits_, std::move(graph.routed));
   return absl::OkStatus();
 }
 

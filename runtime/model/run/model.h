@@ -59,12 +59,14 @@ struct LoadOptions {
   // Returns false if the caller no longer wants the model; then Load stops. Called on the loading
   // thread, more often than `progress`.
   std::function<bool()> wanted;
-  TensorPlaces tensors;              // weights that are not on the device of their layers
-  DispatchOptions dispatch;          // which passes may take helped routes; with taps none do
-  std::shared_ptr<ExpertHits> hits;  // of the model's experts; null: it counts for itself
-  ExpertMoves expert_moves;          // of divided layers
-  TapLevel taps = TapLevel::kNone;   // which values of passes can be read (docs/branching.md)
-  StageObserver observer;            // null: none
+  TensorPlaces tensors;      // weights that are not on the device of their layers
+  DispatchOptions dispatch;  // which passes may take helped routes; with taps none do
+  // Counts the choices of experts that the host sees, or with SegmentLimits::count_experts all of
+  // them. null: the model makes it.
+  std::shared_ptr<ExpertHits> hits;
+  ExpertMoves expert_moves;         // of divided layers
+  TapLevel taps = TapLevel::kNone;  // which values of passes can be read (docs/branching.md)
+  StageObserver observer;           // null: none
 };
 
 // The helped routes of a stage.
@@ -310,6 +312,7 @@ class Model {
   TapLevel taps_ = TapLevel::kNone;
   StageObserver observer_;
   OutOfRange out_of_range_;
+  std::shared_ptr<ExpertHits> hits_;
   uint64_t scratch_bytes_ = 0;
   std::atomic<uint64_t> run_ns_ = 0;
 };

@@ -176,6 +176,8 @@ absl::Status Model::RunParts(size_t index, Pass* pass, bool keep, StageRun* run)
   if (stages_[index].plan || stages_[index].home->split() != nullptr) {
     route->TakeTimes(run_ns, &run->devices);
   }
+  if (status.ok() && limits_.count_experts)
+    status = route->CountExperts(pass->params[kParamTokens]);
   if (!status.ok()) return status;
   run->ran = ran;
   if (!pass->moves.saves.empty()) status = SaveBlocks(index, pass->moves, run);

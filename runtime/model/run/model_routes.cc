@@ -76,7 +76,8 @@ absl::Status Model::LoadRoutes(const HostServices& host, const OutOfRange& out_o
 absl::Status Model::LoadRoute(Stage* stage, size_t index, const OutOfRange& out_of_range) {
   // The factor beyond a class's border up to which passes keep their route.
   constexpr double kBand = 1.25;
-  RouteLoader loader(packed_, out_of_range, store_.get(), &stage->caches);
+  RouteLoader loader(packed_, out_of_range, store_.get(), &stage->caches,
+                     limits_.count_experts ? hits_ : nullptr);
   const RoutePlan& plan = *stage->plan;
   for (size_t route = 0; route < plan.helper_ops.size(); ++route) {
     auto whole =
@@ -153,7 +154,9 @@ absl::Status Model::WriteCache(size_t stage, size_t number, const CacheRows& row
 }
 
 absl::StatusOr<SegmentGraph> Model::WholeGraph() const {
-  return BuildSegmentGraph(*file_, config_, limits_, {0, config_.n_layers, true, true},
+  SegmentLimits limits = limits_;
+  limits.count_experts = false;  // other graphs are no passes of the model
+  return BuildSegmentGraph(*file_, config_, limits, {0, config_.n_layers, true, true},
                            {.finish = false, .in_place = taps_ != TapLevel::kOps});
 }
 

@@ -76,6 +76,29 @@ absl::Status StageRoute::ReadHidden(const std::vector<int64_t>& params, std::spa
   return CheckCanonical(memory, device_);
 }
 
+void StageRoute::SetHits(std::shared_ptr<ExpertHits> hits, std::vector<RoutedLayer> routed) {
+  if (split_ != nullptr) return split_->SetHits(std::move(hits));
+  hits_ = std::move(hits);
+  routed_ = std::move(routed);
+}
+
+absl::Status StageRoute::CountExperts(int64_t tokens) {
+  if (hits_ == nullptr) return absl::OkStatus();
+  for (const RoutedLayer& layer : routed_) {
+    const auto count = static_cast<size_t>(tokens * layer.used);
+    const auto* ids = static_cast<const int32_t*>(segment_->HostView(layer.ids));
+    if (ids == nullptr) {
+      ids_.resize(count);
+      const absl::Status s = segment_->Read(layer.ids, 0, ids_.data(), count * sizeof(int32_t));
+      if (!s.ok()) return s;
+      ids = ids_.data();
+    }
+    if (absl::Status s = CheckIds({ids, count}, layer.experts, device_); !s.ok()) return s;
+    hits_->Count(layer.layer, {ids, count});
+  }
+  return absl::OkStatus();
+}
+
 void StageRoute::TakeTimes(uint64_t run_ns, DeviceTimes* times) {
   if (split_ != nullptr) return split_->TakeTimes(times);
   times->Add(device_.c_str(), run_ns);
@@ -97,9 +120,12 @@ BusyDevice StageRoute::Busiest() const {
 absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::Load(const SegmentPlace& home,
                                                               const RoutePlan& plan, size_t route,
                                                               SegmentGraph whole) {
-  if (plan.kind == RouteKind::kTwin) return LoadTwin(plan, std::move(whole));
-  if (plan.kind == RouteKind::kFetched) return LoadFetched(home, plan, std::move(whole));
-  return LoadProducts(home, plan, route, whole);
+  std::vector<RoutedLayer> routed = whole.routed;
+  auto loaded = plan.kind == RouteKind::kTwin      ? LoadTwin(plan, std::move(whole))
+                : plan.kind == RouteKind::kFetched ? LoadFetched(home, plan, std::move(whole))
+                                                   : LoadProducts(home, plan, route, whole);
+  if (loaded.ok() && hits_ != nullptr) (*loaded)->SetHits(hits_, std::move(routed));
+  return loaded;
 }
 
 absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::LoadTwin(const RoutePlan& plan,

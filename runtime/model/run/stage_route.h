@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,6 +15,7 @@
 #include "dispatch/exec/device_times.h"
 #include "dispatch/exec/segment.h"
 #include "runtime/model/arch/segment_graph.h"
+#include "runtime/model/experts/expert_hits.h"
 #include "runtime/model/run/route_plan.h"
 #include "runtime/model/run/stage_memory.h"
 #include "runtime/model/split/split_stage.h"
@@ -37,6 +39,12 @@ class StageRoute {
   explicit StageRoute(std::unique_ptr<SplitStage> split);
 
   SplitStage* split() const { return split_.get(); }  // null: a segment on one device
+
+  // Lets `hits` count the experts that tokens choose. `routed`: the layers of a segment on one
+  // device whose ids are outputs of its graph. Pieces count by themselves, in Run.
+  void SetHits(std::shared_ptr<ExpertHits> hits, std::vector<RoutedLayer> routed);
+  // Counts the experts that `tokens` tokens chose in the last Run of a segment on one device.
+  absl::Status CountExperts(int64_t tokens);
 
   // Writes one input of the next run. Does nothing if the stage has no such input; otherwise adds
   // the bytes that cross to the device to `moved`. REQUIRES: for the hidden state, `data` is the
@@ -81,6 +89,9 @@ class StageRoute {
   BoundEnds bound_;
   std::unique_ptr<Segment> segment_;
   std::unique_ptr<SplitStage> split_;
+  std::shared_ptr<ExpertHits> hits_;  // null: nothing is counted, or pieces count
+  std::vector<RoutedLayer> routed_;
+  std::vector<int32_t> ids_;  // of a layer, if the host does not see the device's memory
 };
 
 // Records the plans of a stage's helped routes over the weights and caches that the stage has in
@@ -88,10 +99,15 @@ class StageRoute {
 class RouteLoader {
  public:
   // All arguments must outlive the loader. `changed`: the weights whose values devices need in a
-  // corrected copy, because the file has values outside the contract's range.
+  // corrected copy, because the file has values outside the contract's range. `hits`: counts the
+  // experts that passes on these routes choose; null: they are not counted.
   RouteLoader(const PackedWeights& packed, const std::set<const gguf::TensorInfo*>& changed,
-              WeightStore* store, StageCaches* caches)
-      : packed_(packed), changed_(changed), store_(*store), caches_(*caches) {}
+              WeightStore* store, StageCaches* caches, std::shared_ptr<ExpertHits> hits = nullptr)
+      : packed_(packed),
+        changed_(changed),
+        store_(*store),
+        caches_(*caches),
+        hits_(std::move(hits)) {}
 
   // Loads helped route `route` of the plan. `whole` is the stage's graph. Fails if the route would
   // need a second copy of the stage's weights. REQUIRES: whole.graph.Finish() has not been called.
@@ -128,6 +144,7 @@ class RouteLoader {
   const std::set<const gguf::TensorInfo*>& changed_;
   WeightStore& store_;
   StageCaches& caches_;
+  const std::shared_ptr<ExpertHits> hits_;
   uint64_t scratch_bytes_ = 0, helper_bytes_ = 0;
 };
 

@@ -183,6 +183,21 @@ class Splitter {
     return value;
   }
 
+  // Has the host count the ids of chosen experts. Those of divided layers are counted when they are
+  // divided.
+  void CountIds(const SlotVersion& version, ValueMove* move) const {
+    if (move->divided) return;
+    for (const RoutedLayer& routed : whole_.routed) {
+      if (graph_.SlotOf(routed.ids) != version.slot) continue;
+      const bool divided =
+          std::any_of(whole_.divided.begin(), whole_.divided.end(),
+                      [&](const DividedLayer& layer) { return layer.ids == routed.ids; });
+      if (divided) return;
+      move->counted = {routed.layer, graph_.slots()[version.slot].role == TRINE_ROLE_IO};
+      move->id_limit = routed.experts;
+    }
+  }
+
   void AddMoves() {
     for (const SlotVersion& version : schedule_.versions) {
       if (version.writer == SlotVersion::kHost || !is_io_[version.slot]) continue;
@@ -200,6 +215,7 @@ class Splitter {
           move.id_limit = graph_.tensor(op.in[0]).dims[2];
         }
       }
+      CountIds(version, &move);
       const size_t step = schedule_.steps[version.writer];
       for (const ValuePart& part : move.from) Use(part.place, step);
       for (const size_t place : move.to) Use(place, step);
@@ -210,7 +226,8 @@ class Splitter {
       }
       const bool later = std::any_of(version.readers.begin(), version.readers.end(),
                                      [&](size_t reader) { return schedule_.steps[reader] > step; });
-      if (later) split_.steps[step].moves.push_back(std::move(move));
+      const bool counted = move.counted && move.counted->always;
+      if (later || counted) split_.steps[step].moves.push_back(std::move(move));
     }
   }
 

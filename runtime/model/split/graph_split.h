@@ -43,8 +43,15 @@ struct DividedIds {
   bool home = true;  // the ids for home; false: for the rest
 };
 
+// Says that a value is the ids of the experts that tokens chose in a layer of the model, which the
+// host counts. `always`: also where the host would not see them.
+struct CountedIds {
+  int64_t layer = 0;
+  bool always = false;
+};
+
 // Collects the parts of a value and copies the whole value to the places in `to`. If there are no
-// such places, the value may still be read or checked.
+// such places, the value may still be read, checked or counted.
 struct ValueMove {
   uint32_t dtype = TRINE_DTYPE_F32;
   int64_t id_limit = 0;  // for i32: valid values are below it; 0: values are not checked
@@ -53,6 +60,7 @@ struct ValueMove {
   std::vector<ValuePart> from;
   std::vector<size_t> to;  // places
   std::optional<DividedIds> divided;
+  std::optional<CountedIds> counted;
 };
 
 // Pieces that run at the same time, then moves of their values.

@@ -252,11 +252,13 @@ absl::Status SplitStage::Move(const ValueMove& move) {
         std::any_of(move.to.begin(), move.to.end(), [&](size_t to) { return to != part.place; }) ||
         move.from.size() > 1;
     // A value that stays in its place is checked only if the host sees it: it is not worth a copy.
-    if (!leaves && HostPtr(part.place) == nullptr) continue;
+    const bool counted = hits_ != nullptr && move.counted && move.counted->always;
+    if (!leaves && !counted && HostPtr(part.place) == nullptr) continue;
     const auto seen = See(move, part, i + 1);
     if (!seen.ok()) return seen.status();
     parts[i] = *seen;
     if (absl::Status s = Check(move, part, parts[i]); !s.ok()) return s;
+    if (move.counted) Count(move, parts[i]);
     if (move.divided) parts[i] = Divide(move, parts[i]);
   }
   const uint64_t bytes = static_cast<uint64_t>(rows * move.width) * sizeof(float);
@@ -282,6 +284,12 @@ absl::Status SplitStage::Move(const ValueMove& move) {
     if (absl::Status s = WritePlace(to, whole, bytes); !s.ok()) return s;
   }
   return absl::OkStatus();
+}
+
+void SplitStage::Count(const ValueMove& move, const Columns& ids) {
+  if (hits_ == nullptr) return;
+  const auto count = static_cast<size_t>(RowsOf(move) * move.width);
+  hits_->Count(move.counted->layer, {reinterpret_cast<const int32_t*>(ids.data), count});
 }
 
 SplitStage::Columns SplitStage::Divide(const ValueMove& move, const Columns& ids) {

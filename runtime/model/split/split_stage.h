@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -18,6 +19,7 @@
 #include "dispatch/exec/segment.h"
 #include "plugins/handles.h"
 #include "runtime/model/experts/divided_experts.h"
+#include "runtime/model/experts/expert_hits.h"
 #include "runtime/model/split/graph_split.h"
 #include "runtime/model/split/tensor_places.h"
 
@@ -41,6 +43,8 @@ class SplitStage {
   // Sets what divides chosen experts; it must outlive this object. REQUIRES: the segment has
   // divided layers.
   void SetExperts(DividedExperts* experts) { experts_ = experts; }
+  // Sets what counts the chosen experts of layers that are not divided; null: they are not counted.
+  void SetHits(std::shared_ptr<ExpertHits> hits) { hits_ = std::move(hits); }
   // Allocates memory and starts threads. Call it before AddPiece. `scratch_bytes`: by device, the
   // most scratch that a piece needs.
   absl::Status Allocate(const std::vector<uint64_t>& scratch_bytes);
@@ -82,6 +86,7 @@ class SplitStage {
   std::set<size_t> ThreadedDevices() const;
   absl::Status RunStep(const SplitStep& step);
   absl::Status Move(const ValueMove& move);
+  void Count(const ValueMove& move, const Columns& ids);
   // Returns the divided ids in place of the chosen ones.
   Columns Divide(const ValueMove& move, const Columns& ids);
   absl::StatusOr<std::span<const float>> ReadValue(const ValueMove& value, bool keep,
@@ -103,6 +108,7 @@ class SplitStage {
   std::deque<std::atomic<uint64_t>> spent_;  // by device: nanoseconds in calls
   const std::vector<int64_t>* params_ = nullptr;
   DividedExperts* experts_ = nullptr;
+  std::shared_ptr<ExpertHits> hits_;
   std::vector<int32_t> divided_;  // ids as they are moved
   std::vector<size_t> asked_;     // by device: the piece that its thread runs
   // by device; declared last, since they use all of it

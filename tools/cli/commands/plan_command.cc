@@ -163,6 +163,7 @@ void AddPlanCommand(Command app, Run* run) {
   auto [command, a] = NewCommand<PlanArguments>(
       app, run, ShowPlan, "plan",
       "Show which layers of a model would go on which device, what that takes, and why");
+  a->engine.expert_stats_read_only = true;
   AddEngineOptions(command, "Positions of a sequence", &a->engine);
   command.AddFlag("--layers", a->layers, "A line for each layer");
   command.AddFlag("--json", a->json, "Print everything as JSON");

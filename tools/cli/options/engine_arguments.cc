@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "dispatch/devices/inventory.h"
@@ -86,10 +87,27 @@ std::vector<LayerRange> RangesOf(const Engine& engine) {
   return ranges;
 }
 
+// Describes the slots of a stage, with the part of the choices that they get by the counts so far.
+std::string SlotsText(const DividedExperts& divided, const ExpertHits& hits) {
+  const ExpertSlots& slots = divided.slots(0);
+  std::string text =
+      absl::StrCat(slots.slots(), " of ", slots.experts(), " experts of ", divided.layers());
+  double shares = 0;
+  for (size_t i = 0; i < divided.layers(); ++i) {
+    const std::vector<uint64_t> of_layer = hits.OfLayer(divided.number(i));
+    const bool known = std::any_of(of_layer.begin(), of_layer.end(), [](uint64_t n) { return n; });
+    if (!known) return text;
+    shares += HitShare(of_layer, slots.slots());
+  }
+  absl::StrAppendFormat(&text, " with %.0f %% of choices",
+                        100 * shares / static_cast<double>(divided.layers()));
+  return text;
+}
+
 // Describes the parts of layers that are on other devices than the rest of the layers: adds to the
 // note of each stage, and to the list of devices with parts.
-void DescribeParts(const Model& model, std::vector<std::vector<std::string>>* notes,
-                   std::vector<PartsText>* parts) {
+void DescribeParts(const Model& model, const ExpertHits& hits,
+                   std::vector<std::vector<std::string>>* notes, std::vector<PartsText>* parts) {
   if (model.file() == nullptr) return;
   std::set<std::string> other;
   const std::vector<PartsOnDevice> groups =
@@ -113,9 +131,7 @@ void DescribeParts(const Model& model, std::vector<std::vector<std::string>>* no
         (*notes)[stage].push_back(absl::StrCat(what, " of ", whole));
       }
       if (divided == nullptr) continue;
-      const ExpertSlots& slots = divided->slots(0);
-      (*notes)[stage].push_back(
-          absl::StrCat(slots.slots(), " of ", slots.experts(), " experts of ", divided->layers()));
+      (*notes)[stage].push_back(SlotsText(*divided, hits));
     }
     if (count > 0) parts->push_back({group.device, absl::StrCat(what, " of ", count)});
   }
@@ -129,12 +145,13 @@ void DescribeParts(const Model& model, std::vector<std::vector<std::string>>* no
 
 // Returns what is to be said of each stage: that it is fast, which of its parts are elsewhere, and
 // which passes other devices run or help with. Sets `parts` to what other devices have.
-std::vector<std::string> NotesOf(const Model& model, std::vector<PartsText>* parts) {
+std::vector<std::string> NotesOf(const Model& model, const ExpertHits& hits,
+                                 std::vector<PartsText>* parts) {
   std::vector<std::vector<std::string>> notes(model.stage_count());
   for (size_t stage = 0; stage < notes.size(); ++stage) {
     if (!model.IsExact(stage)) notes[stage].push_back("fast");
   }
-  DescribeParts(model, &notes, parts);
+  DescribeParts(model, hits, &notes, parts);
   for (const RouteInfo& route : model.routes()) {
     const char* what = !route.small ? "prompts" : route.large ? "decoding and prompts" : "decoding";
     notes[route.stage].push_back(
@@ -231,6 +248,9 @@ void AddEngineOptions(Command command, const std::string& context, EngineArgumen
                  "also -fa")
       .OneOf({"on", "off", "auto", "1", "0"});
   AddSplitModeOptions(command, request);
+  AddExpertStatsOption(command, a,
+                       "Keep counts of chosen experts in this file: it is read first, says which "
+                       "experts begin in slots, and the counts of this run are added at the end");
   command
       .AddParsed(
           "--dispatch",
@@ -332,6 +352,10 @@ void AddSplitModeOptions(Command command, PlacementRequest* request) {
       .ShowDefault();
 }
 
+void AddExpertStatsOption(Command command, EngineArguments* a, const std::string& help) {
+  command.AddOption("--expert-stats", a->expert_stats, help).Check(NotEmpty).ValueName("FILE");
+}
+
 void AddPluginOptions(Command command, RegistryOptions* plugins) {
   command
       .AddChoice(
@@ -419,7 +443,7 @@ std::string DescribePlacement(const Engine& engine, const EngineOptions& options
   const std::shared_ptr<const Model> model = engine.model();
   if (!SharesRows(engine, options)) {
     std::vector<PartsText> parts;
-    const std::vector<std::string> notes = NotesOf(*model, &parts);
+    const std::vector<std::string> notes = NotesOf(*model, engine.expert_hits(), &parts);
     return PlacementText(RangesOf(engine), notes, parts);
   }
   const auto layers = static_cast<int>(engine.config().n_layers);

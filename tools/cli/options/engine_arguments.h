@@ -42,8 +42,11 @@ void AddDeviceOption(Command command, PlacementRequest* request);
 // Adds --device-memory.
 void AddMemoryOption(Command command, PlacementRequest* request);
 
-// Adds --split-mode, --override-tensor, --cpu-moe and --n-cpu-moe.
+// Adds --split-mode, --override-tensor, --cpu-moe, --n-cpu-moe and --hot-experts.
 void AddSplitModeOptions(Command command, PlacementRequest* request);
+
+// Adds --expert-stats. `help` says what becomes of the file.
+void AddExpertStatsOption(Command command, EngineArguments* arguments, const std::string& help);
 
 // Adds the options about plugins: --plugin, --plugin-option, and --numerics.
 void AddPluginOptions(Command command, RegistryOptions* plugins);

@@ -1,12 +1,20 @@
 #include "tools/cli/output/stats_report.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace trine {
 namespace {
+
+// Returns the number with a comma before each three digits.
+std::string WithCommas(uint64_t number) {
+  std::string text = absl::StrCat(number);
+  for (size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
+  return text;
+}
 
 double Milliseconds(uint64_t after, uint64_t before) {
   return static_cast<double>(after - before) / 1e6;
@@ -56,6 +64,7 @@ nlohmann::ordered_json StatsReport::Json(const Generation& g) const {
   for (const Part& part : Parts(g)) {
     json["host"].push_back({{"what", part.what}, {"ms", part.ms}});
   }
+  if (auto experts = ExpertsJson(); !experts.is_null()) json["experts"] = std::move(experts);
   return json;
 }
 
@@ -107,7 +116,29 @@ std::string StatsReport::ExpertsText() const {
         model->places()[stage].device_name, 100 * static_cast<double>(experts->home_hits()) / all,
         experts->moved_experts(), static_cast<double>(experts->moved_bytes()) / (1 << 20));
   }
+  const ExpertCounts counts = engine_.counted_experts();
+  if (counts.choices() == 0) return text;
+  absl::StrAppendFormat(&text, "experts: the most chosen tenth got %.0f %% of %s choices\n",
+                        100 * TopTenthShare(counts), WithCommas(counts.choices()));
   return text;
+}
+
+nlohmann::ordered_json StatsReport::ExpertsJson() const {
+  const ExpertCounts counts = engine_.counted_experts();
+  if (counts.choices() == 0) return nullptr;
+  nlohmann::ordered_json json = {{"choices", counts.choices()},
+                                 {"top_tenth_share", TopTenthShare(counts)}};
+  const std::shared_ptr<const Model> model = engine_.model();
+  for (size_t stage = 0; stage < model->stage_count(); ++stage) {
+    const DividedExperts* const experts = model->experts(stage);
+    if (experts == nullptr) continue;
+    json["segments"].push_back({{"device", model->places()[stage].device_name},
+                                {"choices", experts->all_hits()},
+                                {"in_slots", experts->home_hits()},
+                                {"moved", experts->moved_experts()},
+                                {"moved_bytes", experts->moved_bytes()}});
+  }
+  return json;
 }
 
 }  // namespace trine

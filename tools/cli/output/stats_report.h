@@ -25,8 +25,10 @@ class StatsReport {
     double ms;
   };
   std::vector<Part> Parts(const Generation& generation) const;
-  // Says how many choices of experts those at home had. "": no layer is divided.
+  // Says how many choices of experts those in slots had, and how unevenly experts were chosen. "":
+  // no choice was counted; JSON: null.
   std::string ExpertsText() const;
+  nlohmann::ordered_json ExpertsJson() const;
 
   const Engine& engine_;
   const HostTimes before_;

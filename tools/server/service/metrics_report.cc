@@ -96,6 +96,19 @@ void AppendCacheMetrics(const PrefixCacheCounters& c, std::string* out) {
   add("trine_prefix_evictions_total", "Blocks that made room for others.", c.evictions);
 }
 
+// Appends the counts of a model with experts. How often each one was chosen is in the file of
+// --expert-stats.
+void AppendExpertMetrics(const Engine& engine, std::string* out) {
+  if (engine.config().experts.count == 0) return;
+  const ExpertHits& hits = engine.expert_hits();
+  const auto add = Adder(out);
+  add("trine_expert_choices_total", "Choices of experts that were counted.", hits.choices());
+  add("trine_expert_choices_in_slots_total", "Of those, choices of experts in slots.",
+      hits.in_slots());
+  add("trine_experts_moved_total", "Experts that were moved to a slot.", hits.moved_experts());
+  add("trine_experts_moved_bytes_total", "Bytes of them.", hits.moved_bytes());
+}
+
 void AppendSessionMetrics(const SessionCounters& c, std::string* out) {
   const auto add = Adder(out);
   add("trine_sessions", "Sessions that are open.", c.open);
@@ -177,6 +190,7 @@ std::string MetricsText(const ReportSource& source) {
   AppendTierMetrics(engine, &out);
   AppendHostMetrics(engine.host_times(), &out);
   AppendCacheMetrics(engine.prefix_counters(), &out);
+  AppendExpertMetrics(engine, &out);
   if (const auto kept = engine.keeper_counters()) AppendKeeperMetrics(*kept, &out);
   return out;
 }

@@ -1,0 +1,56 @@
+#include "runtime/engine/expert_stats.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
+#include "runtime/gguf/output_file.h"
+#include "runtime/pack_cache/hash64.h"
+
+namespace trine {
+
+ExpertStats::ExpertStats(std::string path, ExpertProfile read, std::shared_ptr<ExpertHits> hits)
+    : path_(std::move(path)),
+      read_(std::move(read)),
+      hits_(std::move(hits)),
+      before_(hits_->Snapshot()) {}
+
+absl::StatusOr<std::unique_ptr<ExpertStats>> ExpertStats::Open(const std::string& path,
+                                                               const gguf::File& file,
+                                                               const ModelConfig& config,
+                                                               std::shared_ptr<ExpertHits> hits,
+                                                               bool must_exist) {
+  if (config.experts.count == 0) {
+    return Invalid("expert stats, ", path, ": the model has no experts");
+  }
+  const ExpertModel model = {config.architecture, ModelId(file), config.n_layers,
+                             config.experts.count, config.experts.used};
+  auto profile = ReadExpertProfile(path);
+  if (absl::IsNotFound(profile.status()) && !must_exist) {
+    // Only a check, removed again: it would be a pity to count for hours in vain.
+    if (const auto tried = gguf::OutputFile::Create(path); !tried.ok()) return tried.status();
+    const auto experts = static_cast<size_t>(model.experts);
+    profile = ExpertProfile{
+        model, {std::vector(static_cast<size_t>(model.layers), std::vector<uint64_t>(experts, 0))}};
+  }
+  if (!profile.ok()) return profile.status();
+  if (const absl::Status s = CheckFits(*profile, model); !s.ok()) {
+    return absl::Status(s.code(), absl::StrCat(path, ": ", s.message()));
+  }
+  for (size_t layer = 0; layer < profile->counts.hits.size(); ++layer) {
+    const std::vector<uint64_t>& of_layer = profile->counts.hits[layer];
+    for (size_t e = 0; e < of_layer.size(); ++e) {
+      hits->Add(static_cast<int64_t>(layer), static_cast<int64_t>(e), of_layer[e]);
+    }
+  }
+  return std::unique_ptr<ExpertStats>(new ExpertStats(path, *std::move(profile), std::move(hits)));
+}
+
+absl::Status ExpertStats::Write() const {
+  const ExpertCounts run = hits_->Snapshot().Since(before_);
+  if (run.choices() == 0) return absl::OkStatus();
+  return AddToExpertProfile(path_, read_, run);
+}
+
+}  // namespace trine

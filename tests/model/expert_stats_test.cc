@@ -1,0 +1,264 @@
+// Tests how often experts are counted, wherever they are, and the file that keeps the counts.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "runtime/make_model/presets.h"
+#include "runtime/make_model/test_bytes.h"
+#include "runtime/model/experts/expert_profile.h"
+#include "tests/model/placement_testing.h"
+
+namespace trine {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class ExpertStatsTest : public PlacementTest {
+ protected:
+  ExpertStatsTest()
+      : shape_(*FindPreset("tiny-mixtral")),
+        moe_(*MakeModelBytes(shape_)),
+        stats_(moe_.path() + ".stats") {
+    Calibrate({1000, 1000, 1, 1000, 1000});
+  }
+  ~ExpertStatsTest() override { fs::remove_all(stats_); }
+
+  EngineOptions MoeOptions() {
+    EngineOptions options = Options();
+    options.model_path = moe_.path();
+    options.context = 64;
+    options.placement.split = SplitOf("cpu:100%");
+    return options;
+  }
+  std::string Refusal(EngineOptions options) {
+    options.expert_stats = stats_;
+    const absl::Status status = Engine::Load(options).status();
+    EXPECT_FALSE(status.ok());
+    return std::string(status.message());
+  }
+  // Returns the hits in each layer.
+  static std::vector<uint64_t> Sums(const ExpertCounts& counts) {
+    std::vector<uint64_t> sums;
+    for (const auto& layer : counts.hits) {
+      sums.push_back(std::accumulate(layer.begin(), layer.end(), uint64_t{0}));
+    }
+    return sums;
+  }
+  std::vector<uint64_t> Expected(uint64_t tokens) const {
+    return std::vector<uint64_t>(static_cast<size_t>(shape_.layers),
+                                 tokens * static_cast<uint64_t>(shape_.experts_used));
+  }
+
+  const ModelShape shape_;
+  const TempFile moe_;
+  const std::string stats_;
+};
+
+// Whole layers on one device or several, experts and rows elsewhere, and experts in slots: with a
+// file all choices are counted, and the same ones.
+TEST_F(ExpertStatsTest, CountsAreTheSameWhereverExpertsAre) {
+  struct Case {
+    const char* name;
+    const char* split;
+    SplitMode mode = SplitMode::kLayer;
+    const char* overrides = "";
+    int64_t cpu_experts = 0, hot_experts = 0;
+    bool host_sees = false;  // all choices, also without a file
+  };
+  const std::vector<Case> cases = {
+      {"the CPU", "cpu:100%"},
+      {"a device", "several1:100%"},
+      {"two devices", "several0:2,cpu:1"},
+      {"rows", "cpu:50%,several0:50%", SplitMode::kRow},
+      {"experts elsewhere", "several0:100%", SplitMode::kLayer, "_exps=cpu", 0, 0, true},
+      {"one matrix elsewhere", "several0:100%", SplitMode::kLayer, "blk.1.ffn_down_exps=several1"},
+      {"all experts on the CPU", "several0:100%", SplitMode::kLayer, "", -1, 0, true},
+      {"slots", "several0:100%", SplitMode::kLayer, "", -1, 2, true},
+      {"slots of a layer", "several0:100%", SplitMode::kLayer, "", 1, 2},
+  };
+  std::vector<std::vector<uint64_t>> first;
+  std::string hash;
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    EngineOptions options = MoeOptions();
+    options.batch_tokens = 5;
+    options.placement.mode = c.mode;
+    options.placement.split = SplitOf(c.split);
+    if (*c.overrides != '\0') options.placement.overrides = OverridesOf(c.overrides);
+    options.placement.cpu_experts = c.cpu_experts;
+    options.placement.hot_experts = c.hot_experts;
+    options.placement.dispatch.on = false;
+    for (const bool keeps : {false, true}) {
+      options.expert_stats = keeps ? stats_ : "";
+      const auto engine = MustLoad(options);
+      ASSERT_NE(engine, nullptr);
+      const std::string now = HashOf(engine.get(), kPrompt);
+      if (hash.empty()) hash = now;
+      EXPECT_EQ(now, hash);
+      const ExpertCounts counts = engine->counted_experts();
+      EXPECT_EQ(engine->expert_hits().choices(), counts.choices());
+      if (keeps || c.host_sees) {
+        EXPECT_EQ(Sums(counts), Expected(kPrompt.size()));
+        if (first.empty()) first = counts.hits;
+        EXPECT_EQ(counts.hits, first);
+      } else if (c.mode == SplitMode::kLayer && *c.overrides == '\0' && c.cpu_experts == 0) {
+        EXPECT_EQ(counts.choices(), 0u) << "nobody asked for it";
+      }
+      if (c.hot_experts > 0) {
+        EXPECT_GT(engine->expert_hits().in_slots(), 0u);
+        EXPECT_LT(engine->expert_hits().in_slots(), counts.choices());
+      } else {
+        EXPECT_EQ(engine->expert_hits().in_slots(), 0u);
+      }
+    }
+    EXPECT_TRUE(fs::remove(stats_)) << "the file was written when the engine was destroyed";
+  }
+}
+
+// Passes on helped routes are counted, too: a helper that shares the CPU's memory runs all of them,
+// and one with its own memory runs products.
+TEST_F(ExpertStatsTest, HelpedPassesAreCounted) {
+  for (const char* helper : {"several0", "several2"}) {
+    SCOPED_TRACE(helper);
+    EngineOptions options = MoeOptions();
+    options.placement.split = SplitOf(absl::StrCat("cpu:2,", helper, ":1"));
+    options.placement.dispatch.from_tokens = 2;
+    options.batch_tokens = 5;
+    options.pack = false;
+    options.expert_stats = stats_;
+    const auto engine = MustLoad(options);
+    ASSERT_NE(engine, nullptr);
+    HashOf(engine.get(), kPrompt);
+    uint64_t detours = 0;
+    for (const SegmentCounters& segment : engine->segments()) detours += segment.detours;
+    EXPECT_GT(detours, 0u);
+    EXPECT_EQ(Sums(engine->counted_experts()), Expected(kPrompt.size()));
+  }
+}
+
+TEST_F(ExpertStatsTest, TheFileGrowsFromRunToRun) {
+  EngineOptions options = MoeOptions();
+  options.expert_stats = stats_;
+  for (uint64_t run = 1; run <= 3; ++run) {
+    auto engine = MustLoad(options);
+    ASSERT_NE(engine, nullptr);
+    HashOf(engine.get(), kPrompt);
+    EXPECT_EQ(engine->counted_experts().choices(), engine->expert_hits().choices());
+    engine.reset();
+    const auto profile = ReadExpertProfile(stats_);
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    EXPECT_EQ(Sums(profile->counts), Expected(run * kPrompt.size()));
+    EXPECT_EQ(profile->tokens(), run * kPrompt.size());
+  }
+  // Only read: nothing is counted for its sake, and the file stays.
+  const auto before = fs::last_write_time(stats_);
+  options.expert_stats_read_only = true;
+  auto reader = MustLoad(options);
+  ASSERT_NE(reader, nullptr);
+  HashOf(reader.get(), kPrompt);
+  EXPECT_EQ(reader->expert_hits().choices(), 0u);
+  EXPECT_EQ(Sums(reader->expert_hits().Snapshot()), Expected(3 * kPrompt.size()));
+  reader.reset();
+  EXPECT_EQ(fs::last_write_time(stats_), before);
+}
+
+// The most chosen experts of the file begin in the slots.
+TEST_F(ExpertStatsTest, TheFileSaysWhichExpertsBeginInSlots) {
+  EngineOptions options = MoeOptions();
+  options.expert_stats = stats_;
+  {
+    const auto engine = MustLoad(options);
+    ASSERT_NE(engine, nullptr);
+    HashOf(engine.get(), kPrompt);
+  }
+  auto profile = ReadExpertProfile(stats_);
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  const auto last = static_cast<int32_t>(shape_.experts - 1);
+  for (auto& layer : profile->counts.hits) layer.back() += 1000;
+  std::ofstream(stats_) << FormatExpertProfile(*profile);
+  options.placement.split = SplitOf("several0:100%");
+  options.placement.hot_experts = 1;
+  const auto engine = MustLoad(options);
+  ASSERT_NE(engine, nullptr);
+  const auto model = engine->model();
+  ASSERT_NE(model->experts(0), nullptr);
+  for (size_t layer = 0; layer < model->experts(0)->layers(); ++layer) {
+    EXPECT_EQ(model->experts(0)->slots(layer).InSlot(0), last);
+  }
+}
+
+TEST_F(ExpertStatsTest, WrongFilesAreRefusedAndStay) {
+  EngineOptions options = MoeOptions();
+  EngineOptions dense = options;
+  dense.model_path = file_.path();
+  EXPECT_EQ(Refusal(dense), absl::StrCat("expert stats, ", stats_, ": the model has no experts"));
+  EXPECT_FALSE(fs::exists(stats_));
+  std::ofstream(stats_) << "a diary";
+  EXPECT_THAT(Refusal(options), HasSubstr(stats_ + ": it is not JSON"));
+  std::ifstream diary(stats_);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(diary), {}), "a diary");
+  fs::remove(stats_);
+  fs::create_directory(stats_);
+  EXPECT_EQ(Refusal(options), stats_ + ": it is no file");
+  fs::remove(stats_);
+  // Of another model: the same sizes and other weights, and other sizes.
+  const TempFile twin(*MakeModelBytes(shape_, {.seed = 2}));
+  EngineOptions other = options;
+  other.model_path = twin.path();
+  other.expert_stats = stats_;
+  {
+    const auto engine = MustLoad(other);
+    ASSERT_NE(engine, nullptr);
+    HashOf(engine.get(), kPrompt);
+  }
+  EXPECT_EQ(Refusal(options),
+            stats_ + ": it counts the experts of another model: one with other weights");
+  const TempFile qwen(*MakeModelBytes(*FindPreset("tiny-qwen3moe")));
+  other.model_path = qwen.path();
+  EXPECT_THAT(Refusal(other), HasSubstr("it counts the experts of another model: "));
+  EXPECT_TRUE(ReadExpertProfile(stats_).ok());
+  options.expert_stats = "/nonexistent/folder/stats";
+  EXPECT_THAT(std::string(Engine::Load(options).status().message()),
+              HasSubstr("/nonexistent/folder/stats: cannot be created"));
+  options.expert_stats = stats_ + ".absent";
+  options.expert_stats_read_only = true;
+  EXPECT_EQ(Engine::Load(options).status().message(), stats_ + ".absent: there is no such file");
+}
+
+// A file that can't be written costs a warning.
+TEST_F(ExpertStatsTest, AFailureToWriteIsAWarning) {
+  EngineOptions options = MoeOptions();
+  options.expert_stats = stats_;
+  {
+    const auto engine = MustLoad(options);
+    ASSERT_NE(engine, nullptr);
+    HashOf(engine.get(), kPrompt);
+    fs::create_directory(stats_);
+  }
+  EXPECT_THAT(said_, HasSubstr("counts of experts are not kept: " + stats_ + ": it is no file"));
+}
+
+// A lost device's tokens are computed again, so that no fewer are counted, and counters go on.
+TEST_F(ExpertStatsTest, CountsOutliveALostDevice) {
+  EngineOptions options = MoeOptions();
+  options.expert_stats = stats_;
+  options.batch_tokens = 3;
+  options.placement.split = SplitOf("several0:100%");
+  options.faults = "several0:lost@run=3";
+  const auto engine = MustLoad(options);
+  ASSERT_NE(engine, nullptr);
+  HashOf(engine.get(), kPrompt);
+  EXPECT_EQ(engine->losses(), 1u);
+  for (const uint64_t sum : Sums(engine->counted_experts())) {
+    EXPECT_GE(sum, Expected(kPrompt.size())[0]);
+  }
+}
+
+}  // namespace
+}  // namespace trine
