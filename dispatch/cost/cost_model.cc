@@ -76,13 +76,14 @@ PredictedTime Matmul(const DeviceCosts& costs, const OpView& op) {
 
 // Predicts moe_matmul. Each expert that any token chose is counted once, with the tokens that share
 // it. The choice is not known, so it is assumed to be even.
-PredictedTime MoeMatmul(const DeviceCosts& costs, const OpView& op) {
+PredictedTime MoeMatmul(const DeviceCosts& costs, const OpView& op, const ExpertPart& part) {
   const trine_tensor& weight = op.in(0);
   const trine_tensor& ids = op.in(2);
-  const double chosen = op.Dim(ids, 0) * op.Dim(ids, 1);
-  const double experts = std::min(op.Dim(weight, 2), chosen);
-  PredictedTime time =
-      Product(costs, weight, op.Dim(weight, 1) * experts, chosen / std::max(experts, 1.0));
+  const double chosen = op.Dim(ids, 0) * op.Dim(ids, 1) * part.choices;
+  const double most = part.experts > 0 ? part.experts : op.Dim(weight, 2);
+  const double experts = std::min(most, chosen);
+  const double tokens = experts > 0 ? std::max(chosen / experts, 1.0) : 1;
+  PredictedTime time = Product(costs, weight, op.Dim(weight, 1) * experts, tokens);
   time.ns += costs.matmul_ns;
   return time;
 }
@@ -139,13 +140,13 @@ double ProductFlops(const OpGraph& graph, size_t op, const PassShape& pass) {
 }
 
 PredictedTime PredictOp(const DeviceCosts& costs, const OpGraph& graph, size_t op,
-                        const PassShape& pass) {
+                        const PassShape& pass, const ExpertPart& part) {
   const OpView view(graph, op, pass);
   switch (view.kind()) {
     case TRINE_OP_MATMUL:
       return Matmul(costs, view);
     case TRINE_OP_MOE_MATMUL:
-      return MoeMatmul(costs, view);
+      return MoeMatmul(costs, view, part);
     case TRINE_OP_ATTENTION:
       return Attention(costs, view);
     case TRINE_OP_RMS_NORM:

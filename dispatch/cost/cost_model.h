@@ -31,9 +31,17 @@ bool IsProduct(const OpGraph& graph, size_t op);
 // Returns the number of multiplications and additions of a product. REQUIRES: IsProduct(graph, op).
 double ProductFlops(const OpGraph& graph, size_t op, const PassShape& pass);
 
-// Predicts one op, without `run_ns` and `correction` of DeviceCosts.
+// The part of the chosen experts that an op computes, if several devices divide them.
+struct ExpertPart {
+  double choices = 1;  // its part of all choices
+  double experts =
+      0;  // the most experts that it may have to compute; 0: all that it has weights of
+};
+
+// Predicts one op, without `run_ns` and `correction` of DeviceCosts. `part` counts for products
+// with experts.
 PredictedTime PredictOp(const DeviceCosts& costs, const OpGraph& graph, size_t op,
-                        const PassShape& pass);
+                        const PassShape& pass, const ExpertPart& part = {});
 // Predicts a graph: the sum of its ops, times `correction` at `tokens`, the number of tokens of the
 // pass. Does not include `run_ns`.
 PredictedTime PredictGraph(const DeviceCosts& costs, const OpGraph& graph, const PassShape& pass,

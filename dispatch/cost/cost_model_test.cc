@@ -117,6 +117,14 @@ TEST(CostModelTest, ExpertsAreReadOnceForTheTokensThatShareThem) {
   graph.Finish();
   EXPECT_NEAR(PredictGraph(RoundCosts(), graph, {{1}, 0}).ns, 1000 + 4 * 64 * 32, 1e-6);
   EXPECT_NEAR(PredictGraph(RoundCosts(), graph, {{8}, 0}).ns, 1000 + 8 * 64 * 32 * 4, 1e-6);
+  // A device that computes a part of the choices reads fewer experts.
+  const auto part = [&](int64_t n, const ExpertPart& of) {
+    return PredictOp(RoundCosts(), graph, 0, {{n}, 0}, of).ns;
+  };
+  EXPECT_NEAR(part(1, {0.75, 2}), 1000 + 2 * 64 * 32 * 1.5, 1e-6) << "two have all three choices";
+  EXPECT_NEAR(part(1, {0.25, 6}), 1000 + 1 * 64 * 32, 1e-6);
+  EXPECT_NEAR(part(8, {0.25, 6}), 1000 + 6 * 64 * 32 * 8.0 / 6, 1e-6);
+  EXPECT_NEAR(part(8, {0, 6}), 1000, 1e-6);
 }
 
 TEST(CostModelTest, AttentionCostsWhatItSees) {

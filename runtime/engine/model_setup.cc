@@ -131,7 +131,7 @@ std::unique_ptr<Placer> MakePlacer(const EngineOptions& options, const ModelSetu
   return std::make_unique<Placer>(
       options.placement,
       PlacerOptions{options.pack, options.plugins.search.use_environment, std::move(log),
-                    options.taps != TapLevel::kNone},
+                    options.taps != TapLevel::kNone, setup.hits},
       setup.file, setup.config, limits, setup.devices.get());
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "dispatch/exec/segment.h"
 #include "plugins/handles.h"
 #include "runtime/model/arch/read_model.h"
+#include "runtime/model/experts/slot_tensors.h"
 #include "runtime/model/run/route_plan.h"
 #include "runtime/model/split/graph_split.h"
 #include "runtime/model/split/predict_split.h"
@@ -20,6 +22,7 @@ namespace {
 class PartsDescriber {
  public:
   PartsDescriber(const DescribeInputs& inputs, const TensorPlaces& places,
+                 const std::map<int64_t, double>& in_slots,
                  const std::map<std::string, KnownCosts>& costs)
       : file_(*inputs.file),
         config_(inputs.config),
@@ -27,6 +30,7 @@ class PartsDescriber {
         options_(inputs.options),
         passes_(inputs.passes),
         places_(places),
+        in_slots_(in_slots),
         costs_(costs) {}
 
   // Replaces bytes and times of the units whose weights are elsewhere. Adds to `shares`, by the
@@ -37,7 +41,7 @@ class PartsDescriber {
     for (int unit = 0; unit < layers + 2; ++unit) {
       if (!wanted) return Abandoned();
       const LayerSpan span = UnitSpan(unit, layers);
-      auto graph = BuildSegmentGraph(file_, config_, limits_, span, {.finish = false});
+      auto graph = Build(span, /*finish=*/false);
       if (!graph.ok()) return graph.status();
       const SegmentOwners owners = FindOwners({home.device, home.name, span}, *graph, places_);
       if (!owners.elsewhere()) continue;
@@ -51,13 +55,44 @@ class PartsDescriber {
       const bool can_run = CanRunAll(*graph, owners);
       CountTimes(*graph, owners, can_run, passes_.decode, &PlanShare::decode_ns, u, &out->decode,
                  shares);
+      double fetched_ns = kNever;
+      if (can_run && MayFetch(owners)) {
+        const auto fetched = TimeFetched(home, span);
+        if (!fetched.ok()) return fetched.status();
+        fetched_ns = *fetched;
+      }
       needs->fetches |= CountTimes(*graph, owners, can_run, passes_.prefill, &PlanShare::prefill_ns,
-                                   u, &out->prefill, shares);
+                                   u, &out->prefill, shares, fetched_ns);
     }
     return absl::OkStatus();
   }
 
  private:
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+
+  // Builds the graph of a span, with layers that places_ divides.
+  absl::StatusOr<SegmentGraph> Build(const LayerSpan& span, bool finish) const {
+    const ExpertDivision division = {places_.slots, [&](const gguf::TensorInfo& all, int64_t n) {
+                                       return slot_tensors_.First(all, n);
+                                     }};
+    return BuildSegmentGraph(file_, config_, limits_, span,
+                             {.finish = finish, .division = &division});
+  }
+
+  // Predicts how long a pass that reads a prompt takes if home fetches what is elsewhere. Returns
+  // kNever if that is not known.
+  absl::StatusOr<double> TimeFetched(const NamedDevice& home, const LayerSpan& span) const {
+    // Home fetches all experts then, whichever are in slots.
+    const auto whole = BuildSegmentGraph(file_, config_, limits_, span, {.finish = false});
+    if (!whole.ok()) return whole.status();
+    const SegmentOwners owners = FindOwners({home.device, home.name, span}, *whole, places_);
+    double flops = 0;
+    bool known = true;
+    const double ns = PredictFetched(costs_.at(home.name).costs, whole->graph, owners,
+                                     passes_.prefill, &flops, &known);
+    return known ? ns : kNever;
+  }
+
   PlanShare& ShareOf(const std::string& device, std::map<std::string, PlanShare>* shares) const {
     const auto units = static_cast<size_t>(config_.n_layers) + 2;
     const auto [found, is_new] = shares->try_emplace(device);
@@ -82,7 +117,7 @@ class PartsDescriber {
   absl::StatusOr<uint64_t> MovedBytes(const NamedDevice& home, const LayerSpan& layer) const {
     const int64_t end = std::min<int64_t>(layer.begin + 2, config_.n_layers);
     const LayerSpan span = {end - std::min<int64_t>(end, 2), end, false, false};
-    auto graph = BuildSegmentGraph(file_, config_, limits_, span, {.finish = false});
+    auto graph = Build(span, /*finish=*/false);
     if (!graph.ok()) return graph.status();
     const SegmentOwners owners = FindOwners({home.device, home.name, span}, *graph, places_);
     std::vector<bool> sees_rows;
@@ -97,6 +132,7 @@ class PartsDescriber {
 
   static bool CanRunAll(const SegmentGraph& graph, const SegmentOwners& owners) {
     for (size_t op = 0; op < owners.ops.size(); ++op) {
+      if (graph.graph.op(op).kind == kDivideIds) continue;  // the host's
       if (owners.ops[op].empty()) {
         if (!RunsOp(*owners.devices[0].device, graph.graph, op)) return false;
         continue;
@@ -111,7 +147,7 @@ class PartsDescriber {
   // Returns the bytes of each weight of the span in the layout that a device wants.
   absl::StatusOr<std::map<const gguf::TensorInfo*, uint64_t>> BytesOn(const Device& device,
                                                                       const LayerSpan& span) const {
-    auto graph = BuildSegmentGraph(file_, config_, limits_, span);
+    auto graph = Build(span, /*finish=*/true);
     if (!graph.ok()) return graph.status();
     if (options_.pack) ChooseLayouts(device, &*graph, [](const std::string&) {});
     std::map<const gguf::TensorInfo*, uint64_t> bytes;
@@ -156,25 +192,20 @@ class PartsDescriber {
     return absl::OkStatus();
   }
 
-  // Returns whether the time is that of fetched weights.
+  // Returns whether the time is that of fetched weights, which is `fetched_ns`.
   bool CountTimes(const SegmentGraph& graph, const SegmentOwners& owners, bool can_run,
                   const PassShape& pass, std::vector<int64_t> PlanShare::*busy, size_t unit,
-                  PassTimes* times, std::map<std::string, PlanShare>* shares) const {
+                  PassTimes* times, std::map<std::string, PlanShare>* shares,
+                  double fetched_ns = kNever) const {
     std::vector<const DeviceCosts*> costs;
     for (const NamedDevice& device : owners.devices) {
       costs.push_back(&costs_.at(device.name).costs);
     }
-    const SplitTime time = PredictSplit(graph, owners, costs, pass);
-    bool known = can_run && !time.unknown;
-    double ns = time.ns;
+    const SplitTime time = PredictSplit(graph, owners, costs, pass, in_slots_);
+    const bool known = can_run && !time.unknown;
     // Passes that read prompts may fetch the weights instead.
-    bool fetches = false;
-    if (known && busy == &PlanShare::prefill_ns && MayFetch(owners)) {
-      double flops = 0;
-      const double fetched = PredictFetched(*costs[0], graph.graph, owners, pass, &flops, &known);
-      fetches = known && fetched < ns;
-      ns = std::min(ns, fetched);
-    }
+    const bool fetches = known && fetched_ns < time.ns;
+    double ns = fetches ? fetched_ns : time.ns;
     // The main device's last piece of a layer and its first of the next one are one piece.
     ns = std::max(ns - costs[0]->run_ns, 0.0);
     times->unit_ns[unit] = known ? Nanoseconds(ns) : kCannotRun;
@@ -192,17 +223,19 @@ class PartsDescriber {
   const ProblemOptions& options_;
   const NominalPasses& passes_;
   const TensorPlaces& places_;
+  const std::map<int64_t, double>& in_slots_;
   const std::map<std::string, KnownCosts>& costs_;
+  mutable SlotTensors slot_tensors_;
 };
 
 }  // namespace
 
 absl::Status DescribeParts(const DescribeInputs& inputs, const NamedDevice& home,
-                           const TensorPlaces& places,
+                           const TensorPlaces& places, const std::map<int64_t, double>& in_slots,
                            const std::map<std::string, KnownCosts>& costs,
                            const std::atomic<bool>& wanted, PlanDevice* out,
                            std::map<std::string, PlanShare>* shares, PartsNeeds* needs) {
-  return PartsDescriber(inputs, places, costs).Describe(home, wanted, out, shares, needs);
+  return PartsDescriber(inputs, places, in_slots, costs).Describe(home, wanted, out, shares, needs);
 }
 
 }  // namespace trine

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -75,11 +76,12 @@ struct PartsNeeds {
   bool fetches = false;  // prompts are predicted with fetched weights (docs/dispatch.md)
 };
 
-// Replaces bytes and times of the units of `home` whose weights `places` puts elsewhere. `costs`:
-// of each device that is involved, by tier name. Adds to `shares`, by tier name, what other devices
-// have and do.
+// Replaces bytes and times of the units of `home` whose weights `places` puts elsewhere. Slots of
+// experts that it names count among the bytes. `in_slots`: by layer, the part of the choices that
+// are expected to be of experts in slots. `costs`: of each device that is involved, by tier name.
+// Adds to `shares`, by tier name, what other devices have and do.
 absl::Status DescribeParts(const DescribeInputs& inputs, const NamedDevice& home,
-                           const TensorPlaces& places,
+                           const TensorPlaces& places, const std::map<int64_t, double>& in_slots,
                            const std::map<std::string, KnownCosts>& costs,
                            const std::atomic<bool>& wanted, PlanDevice* out,
                            std::map<std::string, PlanShare>* shares, PartsNeeds* needs);

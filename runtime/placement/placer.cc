@@ -111,6 +111,18 @@ absl::StatusOr<std::map<std::string, std::string>> Placer::FixedTensors(
   return tensors;
 }
 
+std::map<int64_t, PlannedSlots> Placer::Expected(const std::map<int64_t, int64_t>& slots) const {
+  std::map<int64_t, PlannedSlots> expected;
+  const int64_t experts = config_.experts.count;
+  for (const auto& [layer, count] : slots) {
+    const double share = options_.hits != nullptr
+                             ? HitShare(options_.hits->OfLayer(layer), count)
+                             : static_cast<double>(count) / static_cast<double>(experts);
+    expected[layer] = {count, experts, share};
+  }
+  return expected;
+}
+
 absl::StatusOr<ModelPlaces> Placer::AskedRanges() const {
   auto ranges = ChooseRanges(request_, options_.log, *file_, config_, *devices_);
   if (!ranges.ok()) return ranges.status();
@@ -224,6 +236,9 @@ absl::StatusOr<ProblemOptions> Placer::Describe(const std::vector<std::string>& 
   auto fixed = FixedTensors(lost);
   if (!fixed.ok()) return fixed.status();
   options.fixed.tensors = *std::move(fixed);
+  const auto slots = SlotsFor(request_, *file_, config_, options.fixed.tensors);
+  if (!slots.ok()) return slots.status();
+  options.fixed.slots = Expected(*slots);
   // With many requests in flight a helper has work of its own.
   options.dispatch = request_.dispatch.on && request_.optimize == Optimize::kLatency;
   options.rule.from_tokens = request_.dispatch.from_tokens;

@@ -15,6 +15,7 @@
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/arch/model_config.h"
 #include "runtime/model/arch/segment_graph.h"
+#include "runtime/model/experts/expert_hits.h"
 #include "runtime/placement/device_set.h"
 #include "runtime/placement/elsewhere.h"
 #include "runtime/placement/layer_ranges.h"
@@ -52,6 +53,8 @@ struct PlacerOptions {
   LogSink log;                  // null: warnings are dropped
   // true: layers are not cut, so the planner leaves no parts of them to other devices.
   bool whole_layers = false;
+  // How often experts were chosen, which says what slots are expected to get. null: not known.
+  std::shared_ptr<const ExpertHits> hits;
 };
 
 // The prediction for a request.
@@ -114,6 +117,8 @@ class Placer {
   // Returns the weights that the user placed, without those on devices that are lost or failed.
   absl::StatusOr<std::map<std::string, std::string>> FixedTensors(
       const std::vector<std::string>& lost) const;
+  // Returns slots with the part of the choices that they are expected to get.
+  std::map<int64_t, PlannedSlots> Expected(const std::map<int64_t, int64_t>& slots) const;
   absl::StatusOr<ModelPlaces> Plan(const std::vector<std::string>& lost);
   // Returns the modes that the planner may choose for the candidates.
   std::vector<ModeOption> Modes(const std::vector<CandidateDevice>& candidates) const;

@@ -139,17 +139,23 @@ absl::StatusOr<DescribedParts> DescribePartsWatched(std::shared_ptr<const Descri
       places.rows.push_back({opened.at(share.device), share.share});
     }
   }
+  std::map<int64_t, double> in_slots;
+  for (const auto& [layer, planned] : parts.slots) {
+    places.slots[layer] = planned.slots;
+    in_slots[layer] = planned.share;
+  }
   const auto wanted = std::make_shared<std::atomic<bool>>(true);
   const NamedDevice main = opened.at(all[home].device->tier_name);
   std::map<std::string, size_t> indices;
   for (size_t i = 0; i < all.size(); ++i) indices[all[i].device->tier_name] = i;
   const auto describe = [inputs = std::move(inputs), wanted, main, places = std::move(places),
-                         costs = std::move(costs), indices = std::move(indices),
+                         in_slots = std::move(in_slots), costs = std::move(costs),
+                         indices = std::move(indices),
                          begun = std::move(begun)]() -> absl::StatusOr<DescribedParts> {
     DescribedParts described{begun, {}};
     std::map<std::string, PlanShare> shares;
-    const absl::Status s = DescribeParts(*inputs, main, places, costs, *wanted, &described.device,
-                                         &shares, &described.needs);
+    const absl::Status s = DescribeParts(*inputs, main, places, in_slots, costs, *wanted,
+                                         &described.device, &shares, &described.needs);
     if (!s.ok()) return s;
     // A route with fetched weights has scratch of its own.
     described.device.fixed_bytes =
@@ -268,6 +274,7 @@ absl::Status AddParts(const std::shared_ptr<const DescribeInputs>& inputs,
       for (PlanShare& share : device.elsewhere) share.what = WhatIsFixed(options.fixed);
       device.fixed_bytes += plan.devices[i].fixed_bytes;
       problem->fetches[i] = described->needs.fetches;
+      if (!device.elsewhere.empty()) problem->slots[i] = options.fixed.slots;
       plan.devices[i] = std::move(device);
     } else {
       plan.devices[i].left_out = std::string(described.status().message());
@@ -283,6 +290,7 @@ absl::Status AddParts(const std::shared_ptr<const DescribeInputs>& inputs,
     if (!plan.devices[home].left_out.empty()) continue;
     PartPlaces parts = options.fixed;
     parts.tensors.insert(mode.tensors.begin(), mode.tensors.end());
+    parts.slots.insert(mode.slots.begin(), mode.slots.end());
     auto described = describe(home, parts);
     if (!problem->failed.empty()) return absl::OkStatus();
     if (!described.ok() || described->device.elsewhere.empty()) continue;
@@ -290,6 +298,7 @@ absl::Status AddParts(const std::shared_ptr<const DescribeInputs>& inputs,
     device.mode_of = home;
     for (PlanShare& share : device.elsewhere) share.what = mode.what;
     problem->fetches.push_back(described->needs.fetches);
+    problem->slots.push_back(parts.slots);
     plan.devices.push_back(std::move(device));
     problem->measured.push_back(problem->measured[home]);
     problem->guessed.push_back(problem->guessed[home]);
@@ -300,6 +309,19 @@ absl::Status AddParts(const std::shared_ptr<const DescribeInputs>& inputs,
 }
 
 }  // namespace
+
+std::optional<PlannedSlots> SlotsOf(const PlacementProblem& problem, const PlacedRange& range) {
+  std::optional<PlannedSlots> all;
+  double layers = 0, shares = 0;
+  for (const auto& [layer, slots] : problem.slots[range.device]) {
+    if (layer < range.begin || layer >= range.end) continue;
+    if (!all) all = slots;
+    ++layers;
+    shares += slots.share;
+  }
+  if (all) all->share = shares / layers;
+  return all;
+}
 
 absl::StatusOr<PlacementProblem> DescribeProblem(
     std::shared_ptr<const gguf::File> file, const ModelConfig& config, const SegmentLimits& limits,
@@ -343,6 +365,7 @@ absl::StatusOr<PlacementProblem> DescribeProblem(
   }
   result.helpers.resize(all.size());
   result.fetches.resize(all.size(), false);
+  result.slots.resize(all.size());
   const auto inputs = std::make_shared<const DescribeInputs>(
       DescribeInputs{std::move(file), config, limits, options, passes});
   for (size_t i = 0; i < all.size(); ++i) {

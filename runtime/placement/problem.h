@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "dispatch/cost/size_rule.h"
+#include "dispatch/planner/placement.h"
 #include "dispatch/planner/problem.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/arch/model_config.h"
@@ -28,10 +29,18 @@ struct CandidateDevice {
   std::string left_out;  // why it may not be used; "": it may
 };
 
+// Slots of a layer for experts whose weights are elsewhere.
+struct PlannedSlots {
+  int64_t slots = 0;
+  int64_t experts = 0;  // of the layer
+  double share = 0;     // the part of the choices that are expected to be of experts in slots
+};
+
 // Weights on other devices than their layers.
 struct PartPlaces {
   std::map<std::string, std::string> tensors;  // [weight]: the tier name of its device
   std::vector<DeviceShare> rows;               // the devices that share rows; empty: none do
+  std::map<int64_t, PlannedSlots> slots;       // by layer
 
   bool empty() const { return tensors.empty() && rows.empty(); }
 };
@@ -41,6 +50,7 @@ struct ModeOption {
   std::string device;  // its tier name
   std::string what;    // "experts"
   std::map<std::string, std::string> tensors;
+  std::map<int64_t, PlannedSlots> slots;  // by layer
 };
 
 // The choices that go into the problem, apart from the model.
@@ -77,9 +87,13 @@ struct PlacementProblem {
   std::vector<std::string> busy;
   std::vector<std::string> helpers;  // by entry: the helper that prefill counts on; "": none
   std::vector<bool> fetches;         // by entry: prefill counts on fetched weights
+  std::vector<std::map<int64_t, PlannedSlots>> slots;  // by entry: those of layers that have any
   // The devices that failed. If there are any, the rest of the problem is not described.
   std::vector<DeviceFailure> failed;
 };
+
+// Returns the slots of a segment's layers, with the average of their shares; nullopt: it has none.
+std::optional<PlannedSlots> SlotsOf(const PlacementProblem& problem, const PlacedRange& range);
 
 // Describes the problem. Opens the candidates; leaves out a device that can't be opened, with the
 // reason.

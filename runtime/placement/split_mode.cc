@@ -190,26 +190,41 @@ absl::StatusOr<std::map<std::string, std::string>> ResolveOverrides(const Placem
   return tensors;
 }
 
-namespace {
-
-// Divides the layers whose experts are all on the CPU, and that are on another device themselves.
-absl::Status DivideExperts(const PlacementRequest& request, const gguf::File& file,
-                           const ModelConfig& config, ModelPlaces* places) {
-  if (request.hot_experts <= 0) return absl::OkStatus();
+absl::StatusOr<std::map<int64_t, int64_t>> SlotsFor(
+    const PlacementRequest& request, const gguf::File& file, const ModelConfig& config,
+    const std::map<std::string, std::string>& tensors) {
+  std::map<int64_t, int64_t> slots;
+  if (request.hot_experts <= 0) return slots;
   if (request.hot_experts >= config.experts.count) {
     return Invalid("--hot-experts ", request.hot_experts, ": a layer has ", config.experts.count,
                    " experts, and some are on the CPU");
   }
   const std::vector<LayerParts> layers = FindLayerParts(file);
-  for (const LayerRange& range : places->ranges) {
-    for (int64_t layer = range.begin; layer < range.end && range.device != "cpu"; ++layer) {
-      const LayerParts& parts = layers[static_cast<size_t>(layer)];
-      const bool on_cpu =
-          std::all_of(parts.weights.begin(), parts.weights.end(), [&](const std::string& weight) {
-            const auto placed = places->tensors.find(weight);
-            return placed != places->tensors.end() && placed->second == "cpu";
-          });
-      if (parts.experts && on_cpu) places->slots[layer] = request.hot_experts;
+  for (size_t layer = 0; layer < layers.size(); ++layer) {
+    const LayerParts& parts = layers[layer];
+    const bool on_cpu =
+        std::all_of(parts.weights.begin(), parts.weights.end(), [&](const std::string& weight) {
+          const auto placed = tensors.find(weight);
+          return placed != tensors.end() && placed->second == "cpu";
+        });
+    const bool runs = static_cast<int64_t>(layer) < config.n_layers;
+    if (runs && parts.experts && on_cpu) slots[static_cast<int64_t>(layer)] = request.hot_experts;
+  }
+  return slots;
+}
+
+namespace {
+
+// Divides the layers that get slots and are on another device than the CPU themselves.
+absl::Status DivideExperts(const PlacementRequest& request, const gguf::File& file,
+                           const ModelConfig& config, ModelPlaces* places) {
+  const auto slots = SlotsFor(request, file, config, places->tensors);
+  if (!slots.ok()) return slots.status();
+  for (const auto& [layer, count] : *slots) {
+    for (const LayerRange& range : places->ranges) {
+      if (layer >= range.begin && layer < range.end && range.device != "cpu") {
+        places->slots[layer] = count;
+      }
     }
   }
   return absl::OkStatus();

@@ -3,6 +3,7 @@
 // (docs/split-modes.md).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -30,6 +31,13 @@ absl::StatusOr<std::map<std::string, std::string>> ResolveOverrides(const Placem
                                                                     const LogSink& log,
                                                                     const gguf::File& file,
                                                                     const DeviceSet& devices);
+
+// Returns how many slots --hot-experts gives each layer: those whose experts `tensors` ([weight]:
+// its device) has all on the CPU. Returns INVALID_ARGUMENT if that is not fewer than there are
+// experts.
+absl::StatusOr<std::map<int64_t, int64_t>> SlotsFor(
+    const PlacementRequest& request, const gguf::File& file, const ModelConfig& config,
+    const std::map<std::string, std::string>& tensors);
 
 // Returns the places without a lost device. Its layers go to `instead`. Its rows go to the other
 // devices that share rows. Tensors that were placed on it by name go back to their layers' device.

@@ -95,6 +95,32 @@ TEST_F(ExpertStatsCliTest, WrongFilesAreRefusedInASentence) {
             "trine: " + folder_.string() + ": it is no file\n");
 }
 
+TEST_F(ExpertStatsCliTest, PlanKnowsWhatSlotsGet) {
+  ASSERT_EQ(Generate("--expert-stats " + stats_).code, 0);
+  const std::string file = Stats().dump();
+  const std::string plan = "plan -m " + model_ + " -t 1 -ts several0:100%" + several_;
+  const auto elsewhere = [&](const std::string& arguments) {
+    const Output output = Trine(plan + " --json " + arguments);
+    EXPECT_EQ(output.code, 0) << output.errors;
+    return Json::parse(output.text, nullptr, false)["segments"][0]["elsewhere"][0];
+  };
+  const Json away = elsewhere("--cpu-moe"), even = elsewhere("--hot-experts 4");
+  const Json known = elsewhere("--hot-experts 4 --expert-stats " + stats_);
+  EXPECT_FALSE(away.contains("slots"));
+  EXPECT_EQ(even["slots"], 4);
+  EXPECT_EQ(even["experts"], 8);
+  EXPECT_DOUBLE_EQ(even["slot_share"], 0.5);
+  EXPECT_GT(known["slot_share"], 0.5);
+  EXPECT_EQ(known["what"], "experts");
+  EXPECT_LT(even["decode_ms"], away["decode_ms"]) << "the CPU computes fewer experts";
+  EXPECT_LT(known["decode_ms"], even["decode_ms"]);
+  const Output text = Trine(plan + " --hot-experts 4 --expert-stats " + stats_);
+  EXPECT_THAT(text.text, ContainsRegex("experts, 4 of 8 in slots too: [0-9]+ % of choices"));
+  EXPECT_EQ(Stats().dump(), file) << "plan only reads it";
+  const Output absent = Trine(plan + " --expert-stats " + stats_ + ".absent");
+  EXPECT_EQ(absent.errors, "trine: " + stats_ + ".absent: there is no such file\n");
+}
+
 TEST_F(ExpertStatsCliTest, BenchOnlyReadsIt) {
   ASSERT_EQ(Generate("--expert-stats " + stats_).code, 0);
   const std::string file = Stats().dump();

@@ -167,5 +167,51 @@ TEST_F(PartsPlacementTest, ExpertsArePlacedByHandToo) {
   EXPECT_EQ(divided->model()->experts(0)->slots(0).slots(), 2);
 }
 
+// A prediction with slots counts their memory, and the experts that the CPU does not compute.
+TEST_F(PartsPlacementTest, PredictionsKnowTheSlots) {
+  EngineOptions options = MoeOptions();
+  options.placement.devices = {"several1"};
+  options.placement.cpu_experts = PlacementRequest::kAllLayers;
+  const auto explain = [&]() -> PlacementReport {
+    auto setup = PrepareModel(options);
+    EXPECT_TRUE(setup.ok()) << setup.status();
+    if (!setup.ok()) return {};
+    auto report = setup->placer->Explain();
+    EXPECT_TRUE(report.ok()) << report.status();
+    return report.ok() ? *std::move(report) : PlacementReport();
+  };
+  const auto segment = [](const PlacementReport& report) {
+    return report.placement.segments.at(0);
+  };
+  const PlacementReport away = explain();
+  EXPECT_FALSE(SlotsOf(away.problem, segment(away).range).has_value());
+  options.placement.hot_experts = 2;
+  const PlacementReport even = explain();
+  const auto slots = SlotsOf(even.problem, segment(even).range);
+  ASSERT_TRUE(slots.has_value());
+  EXPECT_EQ(slots->slots, 2);
+  EXPECT_EQ(slots->experts, 4);
+  EXPECT_DOUBLE_EQ(slots->share, 0.5);
+  // Half of the experts of each layer are on the device, too.
+  const uint64_t experts = segment(away).elsewhere.at(0).bytes;
+  EXPECT_NEAR(static_cast<double>(segment(even).weight_bytes - segment(away).weight_bytes),
+              static_cast<double>(experts) / 2, static_cast<double>(experts) / 50);
+  EXPECT_EQ(segment(even).elsewhere.at(0).bytes, experts) << "the CPU has all";
+  EXPECT_LT(segment(even).elsewhere.at(0).decode_ns, segment(away).elsewhere.at(0).decode_ns);
+  EXPECT_LT(segment(even).decode_ns, segment(away).decode_ns);
+  // With counts that say which experts are chosen, the CPU is expected to do next to nothing.
+  options.expert_hits = std::make_shared<ExpertHits>(3, 4);
+  for (int64_t layer = 0; layer < 3; ++layer) {
+    options.expert_hits->Add(layer, 1, 600);
+    options.expert_hits->Add(layer, 3, 390);
+    options.expert_hits->Add(layer, 0, 10);
+  }
+  const PlacementReport known = explain();
+  EXPECT_DOUBLE_EQ(SlotsOf(known.problem, segment(known).range)->share, 0.99);
+  EXPECT_LT(segment(known).elsewhere.at(0).decode_ns, segment(even).elsewhere.at(0).decode_ns);
+  EXPECT_LT(segment(known).decode_ns, segment(even).decode_ns);
+  EXPECT_LT(known.placement.decode_ns, even.placement.decode_ns);
+}
+
 }  // namespace
 }  // namespace trine

@@ -353,6 +353,43 @@ TEST_F(TiersTest, HotExpertsAreThereFromTheBeginning) {
   }
 }
 
+// Passes with fetched weights, and those that pass ids between devices: with a file all choices are
+// counted on three kinds of devices.
+TEST_F(TiersTest, ExpertsAreCountedOnAllDevices) {
+  const ModelShape shape = *FindPreset("tiny-qwen3moe");
+  const TempFile moe(*MakeModelBytes(shape));
+  const std::string stats = moe.path() + ".stats";
+  std::vector<int32_t> prompt(21);
+  for (size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<int32_t>(7 + i * 11 % 200);
+  std::vector<std::vector<uint64_t>> first;
+  for (const char* split : {"cpu:100%", "igpu:100%", "dgpu:100%", "dgpu:1,igpu:1,cpu:1"}) {
+    for (const char* overrides : {"", "_exps=cpu"}) {
+      for (const int64_t from_tokens : {0, 4}) {
+        SCOPED_TRACE(absl::StrCat(split, " ", overrides, " from ", from_tokens));
+        EngineOptions options = Options();
+        options.model_path = moe.path();
+        options.context = 128;
+        options.batch_tokens = 16;
+        options.placement.split = SplitOf(split);
+        if (*overrides != '\0') options.placement.overrides = OverridesOf(overrides);
+        options.placement.dispatch.on = from_tokens != 0;
+        options.placement.dispatch.from_tokens = from_tokens;
+        options.expert_stats = stats;
+        auto engine = MustLoad(options);
+        ASSERT_NE(engine, nullptr);
+        HashOf(engine.get(), prompt);
+        const ExpertCounts counts = engine->counted_experts();
+        if (first.empty()) first = counts.hits;
+        EXPECT_EQ(counts.hits, first);
+        EXPECT_EQ(counts.choices(), prompt.size() * static_cast<uint64_t>(shape.layers) *
+                                        static_cast<uint64_t>(shape.experts_used));
+        engine.reset();
+        EXPECT_TRUE(std::filesystem::remove(stats));
+      }
+    }
+  }
+}
+
 // A GPU that has parts of layers takes no more memory than was planned, fetched weights included.
 TEST_F(TiersTest, PartsTakeTheMemoryThatWasPlanned) {
   const TempFile moe(*MakeModelBytes(*FindPreset("tiny-qwen3moe")));
@@ -360,7 +397,7 @@ TEST_F(TiersTest, PartsTakeTheMemoryThatWasPlanned) {
   options.model_path = moe.path();
   options.context = 1024;
   options.placement.split = SplitOf("dgpu:100%");
-  for (const int64_t hot : {0}) {
+  for (const int64_t hot : {0, 3}) {
     for (const bool fetches : {false, true}) {
       SCOPED_TRACE(absl::StrCat(hot, " hot experts, ", fetches));
       options.placement.cpu_experts = PlacementRequest::kAllLayers;

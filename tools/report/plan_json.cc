@@ -71,6 +71,12 @@ Json SegmentJson(const PlanReport& r, size_t i) {
          {"weight_bytes", share.bytes},
          {"decode_ms", Milliseconds(static_cast<double>(share.decode_ns))},
          {"prefill_ms", Milliseconds(static_cast<double>(share.prefill_ns))}});
+    if (const auto slots = SlotsOf(r.report.problem, s.range)) {
+      Json& elsewhere = json["elsewhere"].back();
+      elsewhere["experts"] = slots->experts;
+      elsewhere["slots"] = slots->slots;
+      elsewhere["slot_share"] = slots->share;
+    }
   }
   return json;
 }

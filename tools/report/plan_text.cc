@@ -59,7 +59,11 @@ std::string SegmentTable(const PlanReport& r) {
                   MeasuredText(r.decode, i), MeasuredText(r.prefill, i)));
     for (size_t j = 0; j < s.elsewhere.size(); ++j) {
       const SegmentShare& share = s.elsewhere[j];
-      const std::string& what = problem.devices[s.range.device].elsewhere[j].what;
+      std::string what = problem.devices[s.range.device].elsewhere[j].what;
+      if (const auto slots = SlotsOf(r.report.problem, s.range)) {
+        absl::StrAppendFormat(&what, ", %d of %d in slots too: %.0f %% of choices", slots->slots,
+                              slots->experts, 100 * slots->share);
+      }
       table.Add(
           Row(r,
               {absl::StrCat("  ", what), problem.devices[share.device].name,

@@ -26,11 +26,14 @@ std::vector<std::pair<size_t, double>> PartsOf(const OpGraph& graph, size_t op,
 class Predictor {
  public:
   Predictor(const SegmentGraph& segment, const SegmentOwners& owners,
-            const std::vector<const DeviceCosts*>& costs, const PassShape& pass)
-      : graph_(segment.graph),
+            const std::vector<const DeviceCosts*>& costs, const PassShape& pass,
+            const std::map<int64_t, double>& in_slots)
+      : segment_(segment),
+        graph_(segment.graph),
         owners_(owners),
         costs_(costs),
         pass_(pass),
+        in_slots_(in_slots),
         schedule_(ScheduleOps(segment.graph, owners.ops)),
         steps_(schedule_.n_steps, std::vector<double>(costs.size(), -1)) {
     time_.busy_ns.resize(costs.size());
@@ -57,12 +60,28 @@ class Predictor {
   void AddOp(size_t op) {
     if (graph_.op(op).kind == kDivideIds) return;  // the host does it, in next to no time
     for (const auto& [device, part] : PartsOf(graph_, op, owners_.ops[op])) {
-      const PredictedTime one = PredictOp(*costs_[device], graph_, op, pass_);
+      const PredictedTime one = PredictOp(*costs_[device], graph_, op, pass_, ExpertsOf(op));
       double& ns = steps_[schedule_.steps[op]][device];
       ns = std::max(ns, 0.0) + one.ns * part;
       if (device == 0) time_.weight_bytes += one.weight_bytes * part;
       time_.unknown = time_.unknown || one.unknown;
     }
+  }
+
+  // Returns the part of the chosen experts that a product of a divided layer computes.
+  ExpertPart ExpertsOf(size_t op) const {
+    const trine_op& o = graph_.op(op);
+    if (o.kind != TRINE_OP_MOE_MATMUL) return {};
+    for (const DividedLayer& layer : segment_.divided) {
+      if (o.in[2] != layer.home_ids && o.in[2] != layer.rest_ids) continue;
+      const auto slots = static_cast<double>(layer.slots);
+      const auto all = static_cast<double>(layer.experts);
+      const auto known = in_slots_.find(layer.layer);
+      const double home = known != in_slots_.end() ? known->second : slots / all;
+      return o.in[2] == layer.home_ids ? ExpertPart{home, slots}
+                                       : ExpertPart{1 - home, all - slots};
+    }
+    return {};
   }
 
   // Adds the moves of a value from the devices that compute it to the others that read it.
@@ -78,10 +97,12 @@ class Predictor {
       if (graph_.SlotOf(op.out[i]) != version.slot) continue;
       bytes = static_cast<double>(BytesAt(graph_.tensor(op.out[i]), pass_.params));
     }
+    // The host writes divided ids, also for the device that the ids come from.
+    const bool hosts = op.kind == kDivideIds;
     std::map<size_t, bool> readers;
     for (const size_t reader : version.readers) {
       for (const auto& [device, part] : PartsOf(graph_, reader, owners_.ops[reader])) {
-        if (writers.size() > 1 || device != writers[0].first) readers[device] = true;
+        if (hosts || writers.size() > 1 || device != writers[0].first) readers[device] = true;
       }
     }
     if (readers.empty()) return;
@@ -93,10 +114,12 @@ class Predictor {
     for (const auto& [device, reads] : readers) time_.ns += costs_[device]->in.Of(bytes);
   }
 
+  const SegmentGraph& segment_;
   const OpGraph& graph_;
   const SegmentOwners& owners_;
   const std::vector<const DeviceCosts*>& costs_;
   const PassShape& pass_;
+  const std::map<int64_t, double>& in_slots_;
   const OpSchedule schedule_;
   std::vector<std::vector<double>> steps_;  // [step][device]: ns of its ops; -1: it has none
   SplitTime time_;
@@ -105,8 +128,9 @@ class Predictor {
 }  // namespace
 
 SplitTime PredictSplit(const SegmentGraph& segment, const SegmentOwners& owners,
-                       const std::vector<const DeviceCosts*>& costs, const PassShape& pass) {
-  return Predictor(segment, owners, costs, pass).Predict();
+                       const std::vector<const DeviceCosts*>& costs, const PassShape& pass,
+                       const std::map<int64_t, double>& in_slots) {
+  return Predictor(segment, owners, costs, pass, in_slots).Predict();
 }
 
 }  // namespace trine

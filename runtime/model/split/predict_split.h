@@ -2,6 +2,8 @@
 // the same time, then the moves of values between devices.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <vector>
 
 #include "dispatch/cost/cost_model.h"
@@ -19,9 +21,12 @@ struct SplitTime {
   bool unknown = false;  // the cost of an op is missing
 };
 
-// Predicts a pass through the graph of `segment`. `costs`: by device of the owners. REQUIRES:
-// segment.graph.Finish() has not been called.
+// Predicts a pass through the graph of `segment`. `costs`: by device of the owners. `in_slots`: for
+// divided layers, by their number in the model, the part of the choices that are of experts in
+// slots; of a layer that is missing, as if tokens chose evenly. REQUIRES: segment.graph.Finish()
+// has not been called.
 SplitTime PredictSplit(const SegmentGraph& segment, const SegmentOwners& owners,
-                       const std::vector<const DeviceCosts*>& costs, const PassShape& pass);
+                       const std::vector<const DeviceCosts*>& costs, const PassShape& pass,
+                       const std::map<int64_t, double>& in_slots = {});
 
 }  // namespace trine
