@@ -155,6 +155,51 @@ absl::Status MakeHits(const EngineOptions& options, ModelSetup* setup) {
   return absl::OkStatus();
 }
 
+// Returns whether slots for experts are worth a thought: the planner decides, counts say which
+// experts tokens choose, and some part of the model is in main memory although there is a GPU.
+bool MayChooseSlots(const EngineOptions& options, const ModelSetup& setup) {
+  const PlacementRequest& asked = options.placement;
+  const bool decides = asked.planned() && asked.overrides.empty() && !asked.places_experts() &&
+                       asked.strategy == Strategy::kAuto && asked.optimize == Optimize::kLatency;
+  const bool counted = !options.expert_stats.empty() && setup.config.experts.count > 1 &&
+                       setup.hits->Snapshot().choices() > 0;
+  if (!decides || !counted || !setup.file->mapped() || options.taps != TapLevel::kNone)
+    return false;
+  const auto places = MakePlacer(options, setup, setup.limits, nullptr)->Choose();
+  if (!places.ok()) return true;
+  bool cpu = !places->tensors.empty(), gpu = false;
+  for (const LayerRange& range : places->ranges) {
+    (range.device == "cpu" ? cpu : gpu) = true;
+  }
+  return cpu && gpu;
+}
+
+// Lets the GPUs have slots for experts where the counts make that the fastest prediction: as many
+// in each layer as are best. Loading reports errors.
+void ChooseSlots(const ModelSetup& setup, EngineOptions* options) {
+  if (!MayChooseSlots(*options, setup)) return;
+  EngineOptions tried = *options;
+  std::optional<int64_t> least;
+  const auto time = [&](int64_t slots) {
+    tried.placement.hot_experts = slots;
+    const auto predicted = MakePlacer(tried, setup, setup.limits, nullptr)->Predict({});
+    if (!predicted.ok() || (least && predicted->request_ns >= *least)) return;
+    least = predicted->request_ns;
+    options->placement.hot_experts = slots;
+  };
+  const int64_t experts = setup.config.experts.count;
+  time(0);  // without slots
+  int64_t step = std::max<int64_t>(experts / 8, 1);
+  for (int64_t slots = step; slots < experts; slots += step) time(slots);
+  // Then as near to the best number as takes few tries.
+  for (int tries = 0; tries < 3 && step > 1 && options->placement.hot_experts > 0; ++tries) {
+    step = (step + 1) / 2;
+    const int64_t best = options->placement.hot_experts;
+    time(best - step);
+    if (best + step < experts) time(best + step);
+  }
+}
+
 // Gives passes more tokens where a device fetches weights for each of them: a long prompt then
 // fetches them fewer times. Larger passes take more scratch, so that fewer weights may be on the
 // device, which the prediction weighs.
@@ -285,8 +330,10 @@ absl::StatusOr<ModelSetup> PrepareModel(const EngineOptions& options) {
   for (const PluginFinding& plugin : registry.plugins) {
     if (!plugin.accepted) log(TRINE_LOG_DEBUG, absl::StrCat(plugin.path, ": ", plugin.reason));
   }
-  setup.placer = MakePlacer(options, setup, setup.limits, options.log);
-  if (options.batch_tokens == 0 && setup.placer->MayFetch()) ChoosePassSize(options, &setup);
+  EngineOptions placed = options;
+  ChooseSlots(setup, &placed);
+  setup.placer = MakePlacer(placed, setup, setup.limits, options.log);
+  if (options.batch_tokens == 0 && setup.placer->MayFetch()) ChoosePassSize(placed, &setup);
   return setup;
 }
 

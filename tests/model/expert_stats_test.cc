@@ -193,6 +193,70 @@ TEST_F(ExpertStatsTest, TheFileSaysWhichExpertsBeginInSlots) {
   }
 }
 
+// Where a device is too small for the model, the planner gives it slots if the file's counts make
+// that the fastest prediction.
+TEST_F(ExpertStatsTest, ThePlannerChoosesSlotsWhereTheyPay) {
+  EngineOptions options = MoeOptions();
+  options.placement.split.clear();
+  options.placement.devices = {"cpu", "several1"};  // which is a thousand times as fast
+  options.placement.dispatch.on = false;
+  const auto explain = [&]() -> PlacementReport {
+    auto setup = PrepareModel(options);
+    EXPECT_TRUE(setup.ok()) << setup.status();
+    if (!setup.ok()) return {};
+    auto report = setup->placer->Explain();
+    EXPECT_TRUE(report.ok()) << report.status();
+    return report.ok() ? *std::move(report) : PlacementReport();
+  };
+  const auto slots = [](const PlacementReport& report) -> int64_t {
+    for (const PlacementSegment& s : report.placement.segments) {
+      if (const auto found = SlotsOf(report.problem, s.range)) return found->slots;
+    }
+    return 0;
+  };
+  EngineOptions counting = MoeOptions();
+  counting.expert_stats = stats_;
+  {
+    const auto engine = MustLoad(counting);
+    ASSERT_NE(engine, nullptr);
+    HashOf(engine.get(), kPrompt);
+  }
+  auto profile = ReadExpertProfile(stats_);
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  for (auto& layer : profile->counts.hits) layer = {1, 100000, 1, 99999};
+  std::ofstream(stats_) << FormatExpertProfile(*profile);
+  const PlacementReport whole = explain();
+  const auto& first = whole.placement.segments.at(0);
+  const auto scratch =
+      static_cast<double>(whole.problem.plan.devices[first.range.device].fixed_bytes);
+  const auto used = static_cast<double>(whole.placement.devices[first.range.device].used_bytes);
+  options.expert_stats = stats_;
+  EXPECT_EQ(slots(explain()), 0) << "all of the model fits";
+  options.placement.memory_limits = {
+      {"several1", SplitShare::Unit::kBytes, scratch + (used - scratch) * 0.8}};
+  const PlacementReport chosen = explain();
+  EXPECT_EQ(slots(chosen), 2) << "two experts get next to all of the choices";
+  EXPECT_TRUE(chosen.placement.violations.empty());
+  options.expert_stats.clear();
+  const PlacementReport without = explain();
+  EXPECT_EQ(slots(without), 0) << "nothing is known about the choices";
+  EXPECT_LT(chosen.placement.request_ns, without.placement.request_ns);
+  // What the user asks for holds.
+  options.expert_stats = stats_;
+  options.placement.cpu_experts = PlacementRequest::kAllLayers;
+  EXPECT_EQ(slots(explain()), 0);
+  options.placement.cpu_experts = 0;
+  const auto engine = MustLoad(options);
+  ASSERT_NE(engine, nullptr);
+  ASSERT_NE(engine->model()->experts(0), nullptr);
+  EXPECT_EQ(engine->model()->experts(0)->slots(0).slots(), 2);
+  options.placement.devices = {"cpu"};
+  options.placement.memory_limits.clear();
+  const auto alone = MustLoad(options);
+  ASSERT_NE(alone, nullptr);
+  EXPECT_EQ(HashOf(engine.get(), kPrompt), HashOf(alone.get(), kPrompt));
+}
+
 TEST_F(ExpertStatsTest, WrongFilesAreRefusedAndStay) {
   EngineOptions options = MoeOptions();
   EngineOptions dense = options;
