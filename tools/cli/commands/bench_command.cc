@@ -319,9 +319,7 @@ void AddBenchCommand(Command app, Run* run) {
   AddMemoryOption(command, &a->engine.placement);
   AddSplitModeOptions(command, &a->engine.placement);
   a->engine.expert_stats_read_only = true;  // tokens are random, so their choices say nothing
-  AddExpertStatsOption(command, &a->engine,
-                       "A file of generate's --expert-stats, which says which experts begin in "
-                       "slots; it is only read");
+  AddExpertStatsOption(command, &a->engine);
   AddList(command, "--dispatch",
           "Which passes may leave the devices of their layers, as in generate: auto, prompts, off, "
           "or from how many tokens on",

@@ -248,9 +248,7 @@ void AddEngineOptions(Command command, const std::string& context, EngineArgumen
                  "also -fa")
       .OneOf({"on", "off", "auto", "1", "0"});
   AddSplitModeOptions(command, request);
-  AddExpertStatsOption(command, a,
-                       "Keep counts of chosen experts in this file: it is read first, says which "
-                       "experts begin in slots, and the counts of this run are added at the end");
+  AddExpertStatsOption(command, a);
   command
       .AddParsed(
           "--dispatch",
@@ -352,8 +350,18 @@ void AddSplitModeOptions(Command command, PlacementRequest* request) {
       .ShowDefault();
 }
 
-void AddExpertStatsOption(Command command, EngineArguments* a, const std::string& help) {
-  command.AddOption("--expert-stats", a->expert_stats, help).Check(NotEmpty).ValueName("FILE");
+void AddExpertStatsOption(Command command, EngineArguments* a) {
+  command
+      .AddOption(
+          "--expert-stats", a->expert_stats,
+          a->expert_stats_read_only
+              ? "Counts of chosen experts, a file of generate's --expert-stats: they say "
+                "which experts begin in slots, and how many slots pay. It is only read"
+              : "Keep counts of chosen experts in this file. It is read first: it says which "
+                "experts begin in slots, and how many slots pay. The counts of this run are "
+                "added at the end")
+      .Check(NotEmpty)
+      .ValueName("FILE");
 }
 
 void AddPluginOptions(Command command, RegistryOptions* plugins) {

@@ -45,8 +45,8 @@ void AddMemoryOption(Command command, PlacementRequest* request);
 // Adds --split-mode, --override-tensor, --cpu-moe, --n-cpu-moe and --hot-experts.
 void AddSplitModeOptions(Command command, PlacementRequest* request);
 
-// Adds --expert-stats. `help` says what becomes of the file.
-void AddExpertStatsOption(Command command, EngineArguments* arguments, const std::string& help);
+// Adds --expert-stats. Help says that the file is only read if EngineOptions says so.
+void AddExpertStatsOption(Command command, EngineArguments* arguments);
 
 // Adds the options about plugins: --plugin, --plugin-option, and --numerics.
 void AddPluginOptions(Command command, RegistryOptions* plugins);
