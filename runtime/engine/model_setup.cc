@@ -189,7 +189,7 @@ void ChooseSlots(const ModelSetup& setup, EngineOptions* options) {
   };
   const int64_t experts = setup.config.experts.count;
   time(0);  // without slots
-  int64_t step = std::max<int64_t>(experts / 8, 1);
+  int64_t step = std::max<int64_t>(experts / 4, 1);
   for (int64_t slots = step; slots < experts; slots += step) time(slots);
   // Then as near to the best number as takes few tries.
   for (int tries = 0; tries < 3 && step > 1 && options->placement.hot_experts > 0; ++tries) {
