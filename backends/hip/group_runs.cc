@@ -44,6 +44,11 @@ class Joiner {
       run.count = 4;
       return run;
     }
+    if (IsRouteOfGlu(first)) {
+      run.routes = run.glu = true;
+      run.count = 4;
+      return run;
+    }
     if (IsNormOfFloats(first, added)) {
       run.norm = true;
       run.count = 2;
@@ -159,6 +164,21 @@ class Joiner {
            HasGluGemv(static_cast<quant::Type>(w.dtype), w.layout != TRINE_LAYOUT_PLAIN) &&
            IsReadBy(groups_[gate].first, groups_[glu].first, 0) &&
            IsReadBy(groups_[gate + 1].first, groups_[glu].first, 1);
+  }
+
+  // Returns whether the group selects the experts of two products, which their glu joins. Every
+  // block selects them, so none may write what another one reads.
+  bool IsRouteOfGlu(uint32_t group) const {
+    const sdk::Op& route = OpOf(group);
+    const uint32_t gate = group + 1;
+    if (route.kind != TRINE_OP_MOE_ROUTE || In(route, 0).dims[0] > kMostRoutedExperts ||
+        Out(route).dims[0] > kMostRoutedUsed || Out(route).dims[0] < 1 || !IsProductOfFew(gate) ||
+        OpOf(gate).kind != TRINE_OP_MOE_MATMUL || groups_[gate].quantizes ||
+        !sdk::SameView(Out(route), In(gate, 2)) || !Joins(gate, gate + 1) || !IsGluOf(gate)) {
+      return false;
+    }
+    return std::none_of(route.out.begin(), route.out.end(),
+                        [&](uint32_t out) { return Reads(route, graph_.tensors[out]); });
   }
 
   // Returns whether the group is a norm of one column that two products and their glu read, and its

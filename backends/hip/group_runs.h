@@ -20,12 +20,13 @@ inline constexpr int64_t kGemvColumns = 8;
 inline constexpr int64_t kGemvExpertColumns = 32;
 
 // Consecutive groups that are launched together. A run is one of these: a single group; products of
-// one x; (norm,) gate, up, glu; norm and a product of floats; down and combine of experts; (norms
-// of heads,) rope, stores, attention.
+// one x; (norm or route,) gate, up, glu; norm and a product of floats; down and combine of experts;
+// (norms of heads,) rope, stores, attention.
 struct GroupRun {
   uint32_t first = 0, count = 1;  // groups [first, first + count)
-  bool norm = false;  // the first group is the norm of the products' x, which has one column
-  bool glu = false;   // the last group is the glu of the two products before, which write nothing
+  bool norm = false;    // the first group is the norm of the products' x, which has one column
+  bool routes = false;  // the first group selects the experts of the glu's products
+  bool glu = false;     // the last group is the glu of the two products before, which write nothing
   bool attends = false;   // kRotateStore and the attention of what it rotates, for one token
   bool norms = false;     // the first two groups are the norms of what kRotateStore rotates
   bool combines = false;  // the last group combines what the one product with experts makes
@@ -36,7 +37,7 @@ struct GroupRun {
   uint32_t from = 0, to = 0;  // the place that products read, and the place for results
 
   uint32_t products() const {
-    return attends ? 0 : count - (norm ? 1 : 0) - (glu || combines ? 1 : 0);
+    return attends ? 0 : count - (norm || routes ? 1 : 0) - (glu || combines ? 1 : 0);
   }
   bool joined() const { return count > 1 || adds; }
 

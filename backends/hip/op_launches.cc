@@ -187,7 +187,7 @@ void OpLaunches::AddProducts(std::span<const OpGroup> groups, const GroupRun& ru
   std::optional<Norm> norm;
   if (run.norm) norm = MakeNorm(groups.front(), run.added);
   std::vector<Product> products;
-  for (const OpGroup& group : groups.subspan(run.norm ? 1 : 0, run.products())) {
+  for (const OpGroup& group : groups.subspan(run.norm || run.routes ? 1 : 0, run.products())) {
     products.push_back(MakeProduct(group, run.from));
   }
   const bool along =
@@ -212,9 +212,12 @@ void OpLaunches::AddProducts(std::span<const OpGroup> groups, const GroupRun& ru
   if (run.glu) {
     const sdk::Op& glu = OpAt(groups.back(), 0);
     const Tensor y = Out(glu, 0);
-    launches->push_back(GluGemvLaunch(norm ? &*norm : nullptr, products[0], products[1],
-                                      backends::GluParamsOf(glu),
-                                      Quantized(y.dims[0], y.rows(), run.to), shape_));
+    const QuantizedColumns to = Quantized(y.dims[0], y.rows(), run.to);
+    const reference::GluParams params = backends::GluParamsOf(glu);
+    launches->push_back(run.routes ? RoutedGluGemvLaunch(MakeRoute(OpAt(groups.front(), 0)), first,
+                                                         products[1], params, to, shape_)
+                                   : GluGemvLaunch(norm ? &*norm : nullptr, first, products[1],
+                                                   params, to, shape_));
   } else if (run.combines) {
     const sdk::Op& combination = OpAt(groups.back(), 0);
     const Tensor addend = first.addend, y = run.adds ? first.y : Out(combination, 0);
@@ -228,6 +231,10 @@ void OpLaunches::AddProducts(std::span<const OpGroup> groups, const GroupRun& ru
   } else {
     AddGemm(first, shape_, scratch_ + QuantizedPart(first), launches);
   }
+}
+
+MoeRoute OpLaunches::MakeRoute(const sdk::Op& op) const {
+  return {In(op, 0), In(op, 1), backends::RouteParamsOf(op), Out(op, 0), Out(op, 1)};
 }
 
 AttentionTensors OpLaunches::MakeAttention(const OpGroup& group) const {

@@ -13,6 +13,7 @@
 #include "backends/hip/found_devices.h"
 #include "backends/hip/group_runs.h"
 #include "kernels/hip/attention/attention.h"
+#include "kernels/hip/gemv/gemv.h"
 #include "kernels/hip/gpu/launch.h"
 #include "kernels/hip/ops/ops.h"
 #include "kernels/hip/weights/product.h"
@@ -79,6 +80,7 @@ class OpLaunches {
   void AddProducts(std::span<const OpGroup> groups, const GroupRun& run,
                    std::vector<Launch>* launches) const;
   Product MakeProduct(const OpGroup& group, uint32_t place) const;
+  MoeRoute MakeRoute(const sdk::Op& op) const;
   AttentionTensors MakeAttention(const OpGroup& group) const;
   // `before` is the rotation and the stores that the same launch does before attention, or null.
   void AddAttention(const OpGroup& group, const RotateStore* before,

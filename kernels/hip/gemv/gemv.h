@@ -44,6 +44,23 @@ Launch GluGemvLaunch(const Norm* norm, const Product& gate, const Product& up,
                      const reference::GluParams& params, const QuantizedColumns& to,
                      const DeviceShape& shape);
 
+// The operands of moe_route.
+struct MoeRoute {
+  Tensor logits, selection_bias;  // selection_bias may be absent
+  reference::MoeRouteParams params;
+  Tensor ids, weights;
+};
+
+// The most experts, and the most that a token uses, of RoutedGluGemvLaunch.
+inline constexpr int64_t kMostRoutedExperts = 128, kMostRoutedUsed = 32;
+
+// Makes one launch of moe_route and of GluGemvLaunch with the experts that it selects. Each block
+// selects them for itself. REQUIRES: what GluGemvLaunch requires; the ids are those of the products
+// and have at least one row; nothing that is written shares memory with the logits or the bias.
+Launch RoutedGluGemvLaunch(const MoeRoute& route, const Product& gate, const Product& up,
+                           const reference::GluParams& params, const QuantizedColumns& to,
+                           const DeviceShape& shape);
+
 // Returns whether NormedGemvLaunch can do a norm and the product of its result.
 bool HasNormedGemv(const Norm& norm, const Product& product);
 

@@ -1,7 +1,10 @@
+#include <type_traits>
+
 #include "kernels/hip/gemv/gemv.h"
 #include "kernels/hip/gemv/gemv_frame.h"
 #include "kernels/hip/gemv/gemv_quantized.h"
 #include "kernels/hip/ops/column_norm.h"
+#include "kernels/hip/ops/route.h"
 #include "kernels/hip/ops/scalar_functions.h"
 
 namespace trine::hip {
@@ -23,14 +26,54 @@ struct GluGemvArgs {
   ColumnNorm norm;
 };
 
+// With moe_route before the products. The first block of a token writes its ids and weights.
+struct RoutedGluArgs {
+  GemvArgs gemv;
+  reference::GluParams glu;
+  QuantizedColumns to;
+  Routing routing;
+  const std::byte* logits;
+  int64_t logits_stride;  // from token to token, in bytes
+  std::byte* weights;
+  int64_t weights_stride;
+};
+
 // kNormed: the kernel also computes the norm of x. kExperts: each column has the weights of its own
-// expert.
-enum class GluForm { kPlain, kNormed, kExperts };
+// expert. kRouted: the kernel also selects the experts.
+enum class GluForm { kPlain, kNormed, kExperts, kRouted };
+
+constexpr bool HasExperts(GluForm form) {
+  return form == GluForm::kExperts || form == GluForm::kRouted;
+}
+
+template <GluForm kForm>
+using GluArgs = std::conditional_t<kForm == GluForm::kRouted, RoutedGluArgs, GluGemvArgs>;
 
 template <int kColumns>
 struct GluShared {
   float results[2][kColumns][kValues];  // of gate and of up
+  uint32_t expert;                      // if the kernel selects it
 };
+
+// Selects the experts of a column's token, with the block's first group of lanes, and returns the
+// column's own to all threads.
+TRINE_DEVICE uint32_t RouteColumn(const RoutedGluArgs& args, uint32_t column, uint32_t* expert) {
+  constexpr int kOfLane = kMostRoutedExperts / kLanes;
+  const uint32_t used = args.routing.used, token = column / used, slot = column % used;
+  if (ThreadX() < kLanes) {
+    const uint32_t lane = ThreadX();
+    const auto* logits = reinterpret_cast<const float*>(args.logits + token * args.logits_stride);
+    const Selected mine = Route<kOfLane>(args.routing, logits, lane);
+    if (lane == slot) *expert = mine.id;
+    if (BlockX() == 0 && slot == 0 && lane < used) {
+      auto* ids = reinterpret_cast<std::byte*>(const_cast<int32_t*>(args.gemv.ids));
+      reinterpret_cast<uint32_t*>(ids + token * args.gemv.ids_stride)[lane] = mine.id;
+      reinterpret_cast<float*>(args.weights + token * args.weights_stride)[lane] = mine.weight;
+    }
+  }
+  SyncBlock();
+  return *expert;
+}
 
 // Prefetches the rows of an expert that a group of lanes loads last: it has no registers for all of
 // its rows at once.
@@ -44,11 +87,10 @@ TRINE_DEVICE void PrefetchRows(const std::byte* first, int64_t row_stride, uint3
 // kPairs: rows of both products at a time.
 template <class W, int kColumns, int kPairs, int kDepth, GluForm kForm>
 TRINE_KERNEL_RESIDENT(kThreads, 2)
-GluGemvKernel(GluGemvArgs args) {
+GluGemvKernel(GluArgs<kForm> args) {
   TRINE_SHARED(GluShared<kColumns>, shared);
-  TRINE_DYNAMIC_SHARED(float, memory);
   using Sums = ClassSums<2 * kPairs * kColumns>;
-  constexpr bool kExperts = kForm == GluForm::kExperts;
+  constexpr bool kExperts = HasExperts(kForm);
   const auto lane = static_cast<int>(ThreadX() % kLanes);
   const uint32_t slot = ThreadX() / kLanes;
   const uint32_t from = BlockX() * kValues;
@@ -56,12 +98,19 @@ GluGemvKernel(GluGemvArgs args) {
   const uint32_t columns = kExperts ? 1 : args.gemv.columns;
   LetNextStart();
   if (kExperts || !args.gemv.constant) AwaitEarlier();
+  [[maybe_unused]] uint32_t expert = 0;
+  if constexpr (kForm == GluForm::kRouted) expert = RouteColumn(args, first, &shared.expert);
   GemvPlace places[2];
   TRINE_UNROLL
   for (uint32_t p = 0; p < 2; ++p) {
     const GemvPart& part = args.gemv.parts[p];
-    places[p] =
-        kExperts ? PlaceOf(args.gemv, part, first) : GemvPlace{part.weights, part.bias, false};
+    if constexpr (kForm == GluForm::kRouted) {
+      places[p] = PlaceOfExpert(args.gemv, part, expert);
+    } else if constexpr (kForm == GluForm::kExperts) {
+      places[p] = PlaceOf(args.gemv, part, first);
+    } else {
+      places[p] = {part.weights, part.bias, false};
+    }
     places[p].weights += (from + slot * kRowsOfSlot) * part.row_stride;
   }
   const bool none = kExperts && places[0].none;  // the same for all threads
@@ -73,7 +122,6 @@ GluGemvKernel(GluGemvArgs args) {
                    static_cast<uint32_t>(lane));
     }
   }
-  const ColumnNormBlock<kThreads> norm(args.norm, args.gemv.k, memory);
   for (uint32_t i = 0; i < kRowsOfSlot && !none; i += kPairs) {
     const std::byte* rows[2 * kPairs];
     TRINE_UNROLL
@@ -83,6 +131,8 @@ GluGemvKernel(GluGemvArgs args) {
     const Sums sums =
         QuantizedDots<W, kColumns, 2 * kPairs, kDepth>(args.gemv, rows, first, columns, lane, [&] {
           if constexpr (kForm == GluForm::kNormed) {
+            TRINE_DYNAMIC_SHARED(float, memory);
+            const ColumnNormBlock<kThreads> norm(args.norm, args.gemv.k, memory);
             if (i == 0) norm.Make();
             return norm.Columns();
           } else {
@@ -112,10 +162,10 @@ GluGemvKernel(GluGemvArgs args) {
 }
 
 template <class W, int kColumns, int kPairs, int kDepth, GluForm kForm = GluForm::kPlain>
-Launch GluGemvOf(const GluGemvArgs& args) {
+Launch GluGemvOf(const GluArgs<kForm>& args) {
   const uint32_t blocks = args.gemv.parts[0].n / kValues;
   return MakeLaunch(GluGemvKernel<W, kColumns, kPairs, kDepth, kForm>,
-                    {blocks, kForm == GluForm::kExperts ? args.gemv.columns : 1}, {kThreads}, args,
+                    {blocks, HasExperts(kForm) ? args.gemv.columns : 1}, {kThreads}, args,
                     kForm == GluForm::kNormed ? ColumnNormBytes(args.gemv.k) : 0);
 }
 
@@ -137,6 +187,24 @@ Launch GluGemvFor(const GluGemvArgs& args) {
 }
 
 }  // namespace
+
+Launch RoutedGluGemvLaunch(const MoeRoute& route, const Product& gate, const Product& up,
+                           const reference::GluParams& params, const QuantizedColumns& to,
+                           const DeviceShape& shape) {
+  const Product both[] = {gate, up};
+  const RoutedGluArgs args = {
+      GemvArgsOf(both, shape),
+      params,
+      to,
+      RoutingOf(route.logits, route.selection_bias, route.params, route.ids),
+      route.logits.data,
+      route.logits.strides[1],
+      route.weights.data,
+      route.weights.strides[1]};
+  return quant::PackedBlockTypes::Call(gate.w.type, [&]<Type kType>() {
+    return GluGemvOf<Weights<kType, Layout::kPacked>, 1, 2, 1, GluForm::kRouted>(args);
+  });
+}
 
 bool HasGluGemv(Type type, bool packed) { return packed && quant::PackedBlockTypes::Has(type); }
 

@@ -400,6 +400,52 @@ TEST_P(HipJoinedGemvTest, GluOfTwoWithExperts) {
   }
 }
 
+// The launch also selects the experts, and writes which.
+TEST_P(HipJoinedGemvTest, GluOfTwoWithARoute) {
+  if (!HasGluGemv(GetParam().type, GetParam().packed)) return;
+  using reference::MoeScoring;
+  struct Case {
+    MoeScoring scoring;
+    int64_t experts, used, tokens, k, n;
+    bool biased;
+  };
+  for (const Case& c : {Case{MoeScoring::kSoftmax, 128, 8, 1, 256, 64, false},
+                        {MoeScoring::kSelectedSoftmax, 33, 32, 1, 256, 32, true},
+                        {MoeScoring::kSigmoid, 5, 2, 4, 1280, 32, true},
+                        {MoeScoring::kSoftmax, 1, 1, 2, 512, 32, false}}) {
+    Random random(static_cast<uint64_t>(c.experts));
+    const reference::MoeRouteParams route = {c.scoring, !c.biased, c.biased ? 2.5f : 1.0f};
+    const reference::GluParams params = {reference::GluKind::kSilu, 0.0f, 0.0f};
+    Experts input(c.k, c.experts, c.used, c.tokens, 1, GetParam().type, &random);
+    reference::Tensor logits(Type::kF32, {c.experts, c.tokens}, 4), bias(Type::kF32, {c.experts});
+    reference::Tensor weights(Type::kF32, {c.used, c.tokens}, 12);
+    logits.FillWith(Fill::kUniform, &random);
+    bias.FillWith(Fill::kUniform, &random);
+    reference::MoeRoute(logits, c.biased ? &bias.view() : nullptr, route, input.ids, weights,
+                        {0, c.tokens});
+    OneOfExperts gate(GetParam(), input, c.n, c.biased, &random);
+    OneOfExperts up(GetParam(), input, c.n, c.biased, &random);
+    reference::Tensor value(Type::kF32, {c.n, c.used, c.tokens});
+    reference::Glu(gate.y, up.y, params, value, reference::AllRows(value));
+    gate.product.y.data = up.product.y.data = nullptr;
+    const testing::QuantizedOnDevice to(c.n / 32, c.used * c.tokens);
+    const OnDevice logits_there(logits.view()), bias_there(bias.view());
+    const OnDevice weights_there(weights.view());
+    MoeRoute operands = {
+        logits_there.tensor(), {}, route, input.ids_there->tensor(), weights_there.tensor()};
+    if (c.biased) operands.selection_bias = bias_there.tensor();
+    testing::UnderEverySchedule([&] {
+      input.ids_there->Write(std::vector<std::byte>(testing::BytesOf(input.ids.view())));
+      weights_there.Write(std::vector<std::byte>(testing::BytesOf(weights.view())));
+      testing::RunLaunch(
+          RoutedGluGemvLaunch(operands, gate.product, up.product, params, to.columns(), {}));
+      ASSERT_EQ(to.Wrong(value), "") << c.experts;
+      ASSERT_EQ(input.ids_there->Bytes() == testing::BytesIn(input.ids.view()), true) << c.experts;
+      ASSERT_EQ(weights_there.Bytes() == testing::BytesIn(weights.view()), true) << c.experts;
+    });
+  }
+}
+
 // Writes to a place of its own, and to the addend's.
 TEST_P(HipJoinedGemvTest, CombinesExperts) {
   struct Case {

@@ -1,6 +1,7 @@
 
 #include "kernels/hip/ops/lane_results.h"
 #include "kernels/hip/ops/ops.h"
+#include "kernels/hip/ops/route.h"
 #include "kernels/hip/ops/row_index.h"
 #include "kernels/hip/ops/scalar_functions.h"
 #include "kernels/hip/ops/walk.h"
@@ -16,22 +17,11 @@ constexpr uint32_t kGroups = kThreads / kLanes;
 
 struct RouteArgs {
   Rows logits, ids, weights;
-  const float* bias;  // or null
   int64_t tokens;
-  uint32_t experts, used;
-  MoeScoring scoring;
-  bool normalize;
-  float scale;
+  Routing routing;
 };
 
-TRINE_DEVICE float ScoreOf(float logit, MoeScoring scoring, float largest, float inverse_sum) {
-  if (scoring == MoeScoring::kSelectedSoftmax) return logit;
-  if (scoring == MoeScoring::kSigmoid) return Sigmoid(logit);
-  return Canon(Exp(logit - largest) * inverse_sum);
-}
-
-// Routes among up to 32 * kOfLane experts, of which up to 32 are used: lane i has the i-th selected
-// expert.
+// Routes among up to 32 * kOfLane experts, of which up to 32 are used.
 template <int kOfLane>
 TRINE_KERNEL(kThreads)
 RouteKernel(RouteArgs args) {
@@ -40,86 +30,24 @@ RouteKernel(RouteArgs args) {
   const int64_t token = static_cast<int64_t>(BlockX()) * kGroups + ThreadX() / kLanes;
   if (token >= args.tokens) return;  // the whole group
   const RowIndex row = {token, 0, 0};
-  const float* logits = RowAt<const float>(args.logits, row);
-  const auto id_of = [&](int i) { return static_cast<uint32_t>(i) * kLanes + lane; };
-  float score[kOfLane], bias[kOfLane];
-  TRINE_UNROLL
-  for (int i = 0; i < kOfLane; ++i) {
-    const bool there = id_of(i) < args.experts;
-    score[i] = there ? logits[id_of(i)] : 0.0f;
-    bias[i] = there && args.bias != nullptr ? args.bias[id_of(i)] : 0.0f;
-  }
-  float largest = 0.0f, inverse_sum = 0.0f;
-  if (args.scoring == MoeScoring::kSoftmax) {
-    uint32_t most = 0;
-    TRINE_UNROLL
-    for (int i = 0; i < kOfLane; ++i) {
-      const uint32_t key = id_of(i) < args.experts ? KeyOf(score[i]) : 0;
-      most = key > most ? key : most;
-    }
-    largest = ValueOf(LaneMax(most));
-    float sum = 0.0f;
-    TRINE_UNROLL
-    for (int i = 0; i < kOfLane; ++i) {
-      if (id_of(i) < args.experts) sum = sum + Exp(score[i] - largest);
-    }
-    inverse_sum = Recip(JoinClasses(sum));
-  }
-  uint32_t key[kOfLane];  // 0: not there, or taken
-  TRINE_UNROLL
-  for (int i = 0; i < kOfLane; ++i) {
-    score[i] = ScoreOf(score[i], args.scoring, largest, inverse_sum);
-    const float rank = args.bias != nullptr ? Canon(score[i] + bias[i]) : score[i];
-    key[i] = id_of(i) < args.experts ? KeyOf(rank) : 0;
-  }
-  uint32_t my_id = 0;
-  float my_weight = 0.0f;
-  for (uint32_t slot = 0; slot < args.used; ++slot) {
-    Best own = {0, 0xffffffffu};
-    TRINE_UNROLL
-    for (int i = 0; i < kOfLane; ++i) {
-      if (key[i] > own.key) own = {key[i], id_of(i)};
-    }
-    const Best best = BestOfLanes(own);
-    float weight = 0.0f;
-    TRINE_UNROLL
-    for (int i = 0; i < kOfLane; ++i) {
-      if (id_of(i) == best.id) key[i] = 0, weight = score[i];
-    }
-    weight = LaneRead(weight, static_cast<int>(best.id % kLanes));
-    if (lane == slot) my_id = best.id, my_weight = weight;
-  }
-  const auto divide_by_sum = [&] {
-    // Adds weights one by one, in the order of selection.
-    float sum = LaneRead(my_weight, 0);
-    for (uint32_t slot = 1; slot < args.used; ++slot) {
-      sum = sum + LaneRead(my_weight, static_cast<int>(slot));
-    }
-    my_weight = Canon(my_weight * Recip(sum));
-  };
-  if (args.scoring == MoeScoring::kSelectedSoftmax) {
-    const float most = ValueOf(LaneMax(lane < args.used ? KeyOf(my_weight) : 0));
-    my_weight = Exp(my_weight - most);
-    divide_by_sum();
-  }
-  if (args.normalize) divide_by_sum();
-  if (args.scale != 1.0f) my_weight = Canon(my_weight * args.scale);
-  if (lane >= args.used) return;
-  RowAt<uint32_t>(args.ids, row)[lane] = my_id;
-  RowAt<float>(args.weights, row)[lane] = my_weight;
+  const Selected mine = Route<kOfLane>(args.routing, RowAt<const float>(args.logits, row), lane);
+  if (lane >= args.routing.used) return;
+  RowAt<uint32_t>(args.ids, row)[lane] = mine.id;
+  RowAt<float>(args.weights, row)[lane] = mine.weight;
 }
 
 // Routes among any number of experts, because it keeps nothing for each. The lane that had the last
 // selected expert searches for its next best one, and weights are computed in place.
-TRINE_KERNEL(kThreads) RouteAnyKernel(RouteArgs args) {
+TRINE_KERNEL(kThreads) RouteAnyKernel(RouteArgs all) {
   BeginAfterEarlier();
+  const Routing& args = all.routing;
   const uint32_t lane = ThreadX() % kLanes;
   const int64_t token = static_cast<int64_t>(BlockX()) * kGroups + ThreadX() / kLanes;
-  if (token >= args.tokens) return;  // the whole group
+  if (token >= all.tokens) return;  // the whole group
   const RowIndex row = {token, 0, 0};
-  const float* logits = RowAt<const float>(args.logits, row);
-  uint32_t* ids = RowAt<uint32_t>(args.ids, row);
-  float* weights = RowAt<float>(args.weights, row);
+  const float* logits = RowAt<const float>(all.logits, row);
+  uint32_t* ids = RowAt<uint32_t>(all.ids, row);
+  float* weights = RowAt<float>(all.weights, row);
   float largest = 0.0f, inverse_sum = 0.0f;
   if (args.scoring == MoeScoring::kSoftmax) {
     uint32_t most = 0;
@@ -133,7 +61,7 @@ TRINE_KERNEL(kThreads) RouteAnyKernel(RouteArgs args) {
     inverse_sum = Recip(JoinClasses(sum));
   }
   const auto score = [&](uint32_t id) {
-    return ScoreOf(logits[id], args.scoring, largest, inverse_sum);
+    return RouteScore(logits[id], args.scoring, largest, inverse_sum);
   };
   Best own = {0, 0xffffffffu}, last = {0xffffffffu, lane};
   for (uint32_t slot = 0; slot < args.used; ++slot) {
@@ -233,19 +161,15 @@ Launch MoeRouteLaunch(const Tensor& logits, const Tensor& selection_bias,
   args.logits = RowsOf(logits);
   args.ids = RowsOf(ids);
   args.weights = RowsOf(weights);
-  args.bias = reinterpret_cast<const float*>(selection_bias.data);
-  args.experts = static_cast<uint32_t>(logits.dims[0]);
-  args.used = static_cast<uint32_t>(ids.dims[0]);
-  args.tokens = args.used == 0 ? 0 : logits.dims[1];
-  args.scoring = params.scoring;
-  args.normalize = params.normalize;
-  args.scale = params.scale;
+  args.routing = RoutingOf(logits, selection_bias, params, ids);
+  args.tokens = args.routing.used == 0 ? 0 : logits.dims[1];
+  const uint32_t experts = args.routing.experts;
   auto kernel = RouteAnyKernel;
-  if (args.used <= kLanes) {
-    if (args.experts <= 512) kernel = RouteKernel<16>;
-    if (args.experts <= 256) kernel = RouteKernel<8>;
-    if (args.experts <= 128) kernel = RouteKernel<4>;
-    if (args.experts <= 64) kernel = RouteKernel<2>;
+  if (args.routing.used <= kLanes) {
+    if (experts <= 512) kernel = RouteKernel<16>;
+    if (experts <= 256) kernel = RouteKernel<8>;
+    if (experts <= 128) kernel = RouteKernel<4>;
+    if (experts <= 64) kernel = RouteKernel<2>;
   }
   const int64_t blocks = (args.tokens + kGroups - 1) / kGroups;
   return MakeLaunch(kernel, {static_cast<uint32_t>(blocks)}, {kThreads}, args);
