@@ -288,17 +288,19 @@ TEST_F(TiersTest, DividedExpertsDoNotShow) {
     options.placement.split = SplitOf("cpu:100%");
     const auto alone = MustLoad(options);
     ASSERT_NE(alone, nullptr);
-    options.placement.split = SplitOf(random() % 2 == 0 ? "dgpu:100%" : "dgpu:2,cpu:1");
-    if (shape.layers != 3) options.placement.split = SplitOf("dgpu:100%");
+    const char* const splits[] = {"dgpu:100%", "igpu:100%", "dgpu:2,cpu:1", "igpu:1,dgpu:2"};
+    options.placement.split = SplitOf(splits[random() % (shape.layers == 3 ? 4 : 2)]);
     options.placement.hot_experts = 1 + static_cast<int64_t>(random() % 2);
     options.placement.dispatch.on = random() % 2 == 0;
     options.pack = random() % 2 == 0;
     if (round % 3 == 2) {
       options.faults =
-          absl::StrCat("dgpu0:", random() % 2 == 0 ? "lost" : "oom", "@run=", 1 + random() % 60);
+          absl::StrCat(options.placement.split[0].device, "0:", random() % 2 == 0 ? "lost" : "oom",
+                       "@run=", 1 + random() % 60);
     }
-    SCOPED_TRACE(absl::StrCat(presets[round % 4], ", ", options.placement.hot_experts, " slots, ",
-                              options.batch_tokens, " tokens a pass, ", options.faults));
+    SCOPED_TRACE(absl::StrCat(presets[round % 4], ", ", options.placement.split[0].device, ", ",
+                              options.placement.hot_experts, " slots, ", options.batch_tokens,
+                              " tokens a pass, ", options.faults));
     const auto engine = MustLoad(options);
     ASSERT_NE(engine, nullptr);
     std::vector<int32_t> prompt(9 + random() % 30);
@@ -313,6 +315,38 @@ TEST_F(TiersTest, DividedExpertsDoNotShow) {
     }
   }
   EXPECT_GT(moved, 0u) << "the test should see experts that are moved";
+}
+
+// An integrated GPU and the CPU divide experts in the pages of the file: none is copied or moved.
+TEST_F(TiersTest, AnIntegratedGpuSharesExpertsWithoutACopy) {
+  for (const char* preset : {"tiny-mixtral", "tiny-gpt-oss"}) {
+    SCOPED_TRACE(preset);
+    const ModelShape shape = *FindPreset(preset);
+    const TempFile moe(*MakeModelBytes(shape));
+    EngineOptions options = Options();
+    options.model_path = moe.path();
+    options.context = 256;
+    options.pack = false;
+    options.placement.split = SplitOf("cpu:100%");
+    const auto alone = MustLoad(options);
+    ASSERT_NE(alone, nullptr);
+    options.placement.split = SplitOf("igpu:100%");
+    options.placement.dispatch.on = false;
+    options.placement.hot_experts = shape.experts / 2;
+    const auto engine = MustLoad(options);
+    ASSERT_NE(engine, nullptr);
+    const std::vector<int32_t> prompt = {5, 90, 17, 33, 101, 64, 2};
+    EXPECT_EQ(MustSay(engine.get(), {prompt}, {40}, 7), MustSay(alone.get(), {prompt}, {40}, 7));
+    const auto model = engine->model();
+    ASSERT_NE(model->experts(0), nullptr);
+    EXPECT_GT(model->experts(0)->home_hits(), 0u);
+    EXPECT_LT(model->experts(0)->home_hits(), model->experts(0)->all_hits());
+    EXPECT_EQ(model->experts(0)->moved_experts(), 0u);
+    for (const DeviceWeights& weights : model->weights()) {
+      if (weights.device_name != "igpu0") continue;
+      EXPECT_GT(weights.plain.file, weights.plain.copied) << "experts should be used in the file";
+    }
+  }
 }
 
 // An engine that knows how often experts were chosen begins with the most chosen ones in slots.
