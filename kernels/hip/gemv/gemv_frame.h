@@ -92,21 +92,18 @@ struct GemvPlace {
   bool none;  // the id is no expert: the result is zero
 };
 
-// `expert`: an id. Negative ids have become large.
-TRINE_DEVICE GemvPlace PlaceOfExpert(const GemvArgs& args, const GemvPart& part, uint32_t expert) {
+TRINE_DEVICE GemvPlace PlaceOf(const GemvArgs& args, const GemvPart& part, uint32_t column) {
+  if (args.ids == nullptr) return {part.weights, part.bias, false};
+  const auto* ids = reinterpret_cast<const int32_t*>(reinterpret_cast<const std::byte*>(args.ids) +
+                                                     column / args.y_columns * args.ids_stride);
+  // Negative ids become large.
+  const auto expert = static_cast<uint32_t>(ids[column % args.y_columns]);
   if (expert >= args.experts) return {part.weights, part.bias, true};
   const auto* bias = reinterpret_cast<const std::byte*>(part.bias);
   return {part.weights + expert * args.expert_stride,
           part.bias == nullptr ? nullptr
                                : reinterpret_cast<const float*>(bias + expert * args.bias_stride),
           false};
-}
-
-TRINE_DEVICE GemvPlace PlaceOf(const GemvArgs& args, const GemvPart& part, uint32_t column) {
-  if (args.ids == nullptr) return {part.weights, part.bias, false};
-  const auto* ids = reinterpret_cast<const uint32_t*>(reinterpret_cast<const std::byte*>(args.ids) +
-                                                      column / args.y_columns * args.ids_stride);
-  return PlaceOfExpert(args, part, ids[column % args.y_columns]);
 }
 
 // Returns the column of x. A token may have one column of x for all its experts.

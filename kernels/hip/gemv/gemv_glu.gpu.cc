@@ -75,6 +75,14 @@ TRINE_DEVICE uint32_t RouteColumn(const RoutedGluArgs& args, uint32_t column, ui
   return *expert;
 }
 
+// Like PlaceOf, for an expert that the kernel has selected.
+TRINE_DEVICE GemvPlace PlaceOfSelected(const GemvArgs& args, const GemvPart& part,
+                                       uint32_t expert) {
+  const auto* bias = reinterpret_cast<const std::byte*>(part.bias);
+  if (bias != nullptr) bias += expert * args.bias_stride;
+  return {part.weights + expert * args.expert_stride, reinterpret_cast<const float*>(bias), false};
+}
+
 // Prefetches the rows of an expert that a group of lanes loads last: it has no registers for all of
 // its rows at once.
 TRINE_DEVICE void PrefetchRows(const std::byte* first, int64_t row_stride, uint32_t rows,
@@ -105,7 +113,7 @@ GluGemvKernel(GluArgs<kForm> args) {
   for (uint32_t p = 0; p < 2; ++p) {
     const GemvPart& part = args.gemv.parts[p];
     if constexpr (kForm == GluForm::kRouted) {
-      places[p] = PlaceOfExpert(args.gemv, part, expert);
+      places[p] = PlaceOfSelected(args.gemv, part, expert);
     } else if constexpr (kForm == GluForm::kExperts) {
       places[p] = PlaceOf(args.gemv, part, first);
     } else {
