@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 namespace trine::planner {
 namespace {
@@ -42,10 +43,10 @@ ChainDevice MakeDevice(const PlanProblem& p, const NominalRequest& request, size
   d.fixed_bytes = static_cast<int64_t>(first.fixed_bytes) + ModeBytes(p, index);
   d.limit_bytes = static_cast<int64_t>(
       std::min({first.limit_bytes, p.pools[first.pool].capacity_bytes, kPlenty}));
-  d.max_units = units;
   d.cannot = MakePrefix(units, [&](int u) { return CanRun(device, u) ? 0 : 1; });
   d.tied_bytes = device.mode_of.has_value() ? 0 : static_cast<int64_t>(device.tied_bytes);
   d.cpu = device.tier == "cpu";
+  d.mode = device.mode_of.has_value();
   return d;
 }
 
@@ -90,6 +91,15 @@ int64_t MostOf(const ChainGroup& group) {
   return most;
 }
 
+// Adds a limit of memory, if the members can reach it.
+void AddMemory(ChainGroup group, Chain& chain) {
+  if (MostOf(group) <= group.capacity) return;
+  if (group.capacity >= 0) return chain.pools.push_back(std::move(group));
+  for (int d = 0; d < chain.n(); ++d) {  // there is no room for any member
+    if ((group.members & One(d)) != 0) chain.devices[d].limit_bytes = -1;
+  }
+}
+
 Prefix BytesOf(const PlanProblem& p, size_t entry, size_t device) {
   return TakenOf(
       p, entry, device, [&](int u) { return static_cast<int64_t>(UnitBytes(p.devices[entry], u)); },
@@ -119,7 +129,7 @@ void AddMemories(const PlanProblem& p, Chain& chain) {
     }
     group.capacity = static_cast<int64_t>(std::min(owner.limit_bytes, kPlenty)) -
                      static_cast<int64_t>(owner.fixed_bytes);
-    if (MostOf(group) > group.capacity) chain.pools.push_back(std::move(group));
+    AddMemory(std::move(group), chain);
   }
 }
 
@@ -147,7 +157,7 @@ void AddPools(const PlanProblem& p, Chain& chain) {
              group);
       }
     }
-    if (uses > 1 && MostOf(group) > group.capacity) chain.pools.push_back(std::move(group));
+    if (uses > 1) AddMemory(std::move(group), chain);
   }
 }
 
@@ -239,18 +249,16 @@ void FindTwins(DeviceMask required, Chain& chain) {
 
 }  // namespace
 
-bool Chain::Fits(int d, int begin, int end) const {
-  const ChainDevice& device = devices[d];
-  return device.cannot[end] == device.cannot[begin] && end - begin <= device.max_units &&
-         device.fixed_bytes + device.bytes[end] - device.bytes[begin] <= device.limit_bytes;
-}
-
 Reach Chain::MemoryReach() const {
-  return MakeReach(*this, [this](int d, int b, int e) { return Fits(d, b, e); });
+  return MakeReach(*this, [this](int d, int begin, int end) {
+    const ChainDevice& device = devices[d];
+    return device.cannot[end] == device.cannot[begin] &&
+           device.fixed_bytes + device.bytes[end] - device.bytes[begin] <= device.limit_bytes;
+  });
 }
 
-std::vector<int> Chain::WholeWhenTied() const {
-  std::vector<int> whole;
+std::vector<Path> Chain::WholeWhenTied() const {
+  std::vector<Path> whole;
   for (int d = 0; d < n(); ++d) {
     const ChainDevice& device = devices[d];
     const auto fits = [&](int64_t tied) {
@@ -261,8 +269,9 @@ std::vector<int> Chain::WholeWhenTied() const {
                       group.Use(d, 0, units) - tied <= group.capacity;
              });
     };
-    const bool runs = device.cannot.back() == 0 && device.max_units >= units;
-    if (runs && !fits(0) && fits(device.tied_bytes)) whole.push_back(d);
+    if (device.cannot.back() == 0 && !fits(0) && fits(device.tied_bytes)) {
+      whole.push_back(Path{}.With(d, units));
+    }
   }
   return whole;
 }

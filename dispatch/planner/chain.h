@@ -35,10 +35,10 @@ struct ChainDevice {
   Prefix bytes;
   int64_t fixed_bytes = 0;
   int64_t limit_bytes = 0;  // the device's own limit and its pool's
-  int64_t max_units = 0;
-  Prefix cannot;  // 1 for each unit that the device can't run
+  Prefix cannot;            // 1 for each unit that the device can't run
   int64_t tied_bytes = 0;
   bool cpu = false;
+  bool mode = false;  // not a device's first entry
 };
 
 // Something that several entries share: a memory pool, the memory or the time of a device with
@@ -46,7 +46,6 @@ struct ChainDevice {
 struct ChainGroup {
   DeviceMask members = 0;
   int64_t capacity = 0;
-  bool held_to_level = false;  // the capacity is a level (searches.h)
   std::vector<Prefix> used;    // [device]: what its units use; empty unless it is a member
   std::vector<int64_t> fixed;  // [device]: counted once, if the device is used
 
@@ -57,47 +56,6 @@ struct ChainGroup {
 };
 // Each entry is a member of few groups: its device's memory and time, pools and a domain.
 inline constexpr int kMostGroups = 3 * kMostDevices;
-
-struct Chain {
-  int units = 0;
-  std::vector<ChainDevice> devices;
-  std::vector<std::vector<int64_t>> transfer;  // [from][to]
-  // The memory that may be too small for its members together: pools, and devices with modes.
-  std::vector<ChainGroup> pools;
-  // Bandwidth, and the time of devices with modes. Capacity: set by the search.
-  std::vector<ChainGroup> domains;
-  std::vector<ChainGroup> workers;
-  // [device]: an earlier device that is exactly like it; -1 if there is none. By the rule for ties
-  // the earlier device comes first in a placement.
-  std::vector<int> twin;
-
-  bool MayFollow(DeviceMask in_use, int d) const {
-    return (in_use & One(d)) == 0 && (twin[d] < 0 || (in_use & One(twin[d])) != 0);
-  }
-  int n() const { return static_cast<int>(devices.size()); }
-  DeviceMask All() const { return One(n()) - 1; }
-  bool Fits(int d, int begin, int end) const;  // checks the device's own limits
-  Reach MemoryReach() const;
-  // Returns the devices that can hold the whole model only because embedding and head share a
-  // matrix.
-  std::vector<int> WholeWhenTied() const;
-};
-
-// Makes the Reach for `fits`. REQUIRES: if fits(d, b, e) holds, it holds for every run inside
-// [b, e).
-template <typename F>
-Reach MakeReach(const Chain& chain, const F& fits) {
-  Reach reach(chain.n(), std::vector<int>(chain.units + 1));
-  for (int d = 0; d < chain.n(); ++d) {
-    int end = 0;
-    for (int b = 0; b <= chain.units; ++b) {
-      if (end < b) end = b;
-      while (end < chain.units && fits(d, b, end + 1)) ++end;
-      reach[d][b] = end;
-    }
-  }
-  return reach;
-}
 
 // The devices and the ends of their segments, in model order: a placement, or the beginning of one.
 struct Path {
@@ -120,6 +78,46 @@ struct Path {
   // Orders by the rule for ties: fewer segments, then devices in their order, then earlier ends.
   std::strong_ordering operator<=>(const Path&) const = default;
 };
+
+struct Chain {
+  int units = 0;
+  std::vector<ChainDevice> devices;
+  std::vector<std::vector<int64_t>> transfer;  // [from][to]
+  // The memory that may be too small for its members together: pools, and devices with modes.
+  std::vector<ChainGroup> pools;
+  // Bandwidth, and the time of devices with modes. Capacity: set by the search.
+  std::vector<ChainGroup> domains;
+  std::vector<ChainGroup> workers;
+  // [device]: an earlier device that is exactly like it; -1 if there is none. By the rule for ties
+  // the earlier device comes first in a placement.
+  std::vector<int> twin;
+
+  bool MayFollow(DeviceMask in_use, int d) const {
+    return (in_use & One(d)) == 0 && (twin[d] < 0 || (in_use & One(twin[d])) != 0);
+  }
+  int n() const { return static_cast<int>(devices.size()); }
+  DeviceMask All() const { return One(n()) - 1; }
+  // Returns placements of the whole model on one device that fit only because embedding and head
+  // share a matrix, which searches count twice.
+  std::vector<Path> WholeWhenTied() const;
+  Reach MemoryReach() const;  // of the devices' own limits
+};
+
+// Makes the Reach for `fits`. REQUIRES: if fits(d, b, e) holds, it holds for every run inside
+// [b, e).
+template <typename F>
+Reach MakeReach(const Chain& chain, const F& fits) {
+  Reach reach(chain.n(), std::vector<int>(chain.units + 1));
+  for (int d = 0; d < chain.n(); ++d) {
+    int end = 0;
+    for (int b = 0; b <= chain.units; ++b) {
+      if (end < b) end = b;
+      while (end < chain.units && fits(d, b, end + 1)) ++end;
+      reach[d][b] = end;
+    }
+  }
+  return reach;
+}
 
 // Returns how much of the group the placement uses.
 int64_t UseOf(const ChainGroup& group, const Path& path);

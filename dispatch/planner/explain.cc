@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "dispatch/planner/chain.h"
-#include "dispatch/planner/searches.h"
+#include "dispatch/planner/level.h"
 #include "dispatch/planner/strategy.h"
 
 namespace trine::planner {

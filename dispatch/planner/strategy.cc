@@ -1,116 +1,93 @@
 #include "dispatch/planner/strategy.h"
 
 #include <algorithm>
-#include <utility>
+#include <numeric>
+#include <optional>
+#include <vector>
 
 #include "dispatch/planner/chain.h"
-#include "dispatch/planner/searches.h"
+#include "dispatch/planner/level.h"
 
 namespace trine::planner {
 namespace {
 
-class StrategySearch {
- public:
-  StrategySearch(const PlanOptions& options, Chain chain, DeviceMask required)
-      : options_(options), chain_(std::move(chain)), required_(required) {}
-
-  Outcome Run() {
-    switch (options_.strategy) {
-      case Strategy::kMemory:
-        return Memory();
-      case Strategy::kBalanced:
-        return Finish(SearchBottleneck(Times(false), Whole(), options_.max_steps));
-      case Strategy::kAuto:
-        break;
-    }
-    if (options_.optimize == Optimize::kThroughput) {
-      return Finish(SearchBottleneck(Times(true), Whole(), options_.max_steps));
-    }
-    return Latency();
-  }
-
- private:
-  Outcome Latency() {
-    BottleneckFound found;
-    found.found = SearchSum(MakeSumProblem(chain_, required_), Whole(), options_.max_steps);
-    found.level = found.found.cost / kCostPerNs;
-    return Finish(found);
-  }
-
-  // Returns a problem with the measure of each device that `measure` returns.
-  template <class Measure>
-  BottleneckProblem Measured(bool pipeline, Measure measure) const {
-    BottleneckProblem problem{&chain_, {}, {}, pipeline, required_};
-    for (const ChainDevice& device : chain_.devices) problem.stages.push_back(measure(device));
-    return problem;
-  }
-
-  BottleneckProblem Times(bool pipeline) const {
-    BottleneckProblem problem = Measured(pipeline, [](const ChainDevice& device) {
-      return StageMeasure{.used = device.time, .fixed = device.run_ns};
-    });
-    problem.held = chain_.workers;
-    if (pipeline) {
-      problem.held.insert(problem.held.end(), chain_.domains.begin(), chain_.domains.end());
-    }
-    return problem;
-  }
-
-  BottleneckProblem Fills() const {
-    return Measured(false, [](const ChainDevice& device) {
+// Returns what the strategy holds to levels, one after the other: the least level of one becomes a
+// limit when the next is lowered.
+std::vector<Levelled> LevelsOf(const PlanOptions& options, const Chain& chain) {
+  const auto measured = [&](auto measure) {
+    Levelled what;
+    for (const ChainDevice& device : chain.devices) what.stages.push_back(measure(device));
+    return what;
+  };
+  if (options.strategy == Strategy::kMemory) {
+    const auto units_on_the_cpu = [](const ChainDevice& device) {
+      StageMeasure measure{.used = Prefix(device.time.size())};
+      if (device.cpu) std::iota(measure.used.begin(), measure.used.end(), 0);
+      return measure;
+    };
+    const auto fill_of_a_gpu = [](const ChainDevice& device) {
+      if (device.cpu) return StageMeasure{.used = Prefix(device.time.size())};
       return StageMeasure{.used = device.bytes,
                           .fixed = device.fixed_bytes,
-                          .whole = std::max<int64_t>(device.limit_bytes, 1),
-                          .counted = !device.cpu};
-    });
-  }
-
-  // Puts only those units on the CPU that do not fit on the GPUs, then fills the GPUs alike.
-  Outcome Memory() {
-    LevelEffort effort;
-    effort.max_steps = options_.max_steps;
-    const auto fits = [&](int cpu_units) {
-      for (ChainDevice& device : chain_.devices) {
-        if (device.cpu) device.max_units = cpu_units;
-      }
-      return !Whole().empty() || SearchLevel(MakeSumProblem(chain_, required_), effort).has_value();
+                          .whole = std::max<int64_t>(device.limit_bytes, 1)};
     };
-    int low = 0;
-    int high = chain_.units;
-    while (low < high) {
-      const int middle = (low + high) / 2;
-      fits(middle) ? high = middle : low = middle + 1;
+    return {measured(units_on_the_cpu), measured(fill_of_a_gpu)};
+  }
+  const bool throughput = options.optimize == Optimize::kThroughput;
+  if (options.strategy == Strategy::kAuto && !throughput) return {};
+  Levelled times = measured([](const ChainDevice& device) {
+    return StageMeasure{.used = device.time, .fixed = device.run_ns};
+  });
+  times.groups = chain.workers;
+  if (options.strategy == Strategy::kAuto) {
+    times.transfers = true;
+    times.groups.insert(times.groups.end(), chain.domains.begin(), chain.domains.end());
+  }
+  return {times};
+}
+
+// Looks for a placement without modes. It is found sooner than one with them, and a search that has
+// a placement to begin with does not end without any.
+void FindWithoutModes(SearchProblem problem, Effort& effort, std::vector<Path>& known) {
+  bool has_modes = false;
+  for (int d = 0; d < problem.chain->n(); ++d) {
+    if (!problem.chain->devices[d].mode) continue;
+    has_modes = true;
+    std::iota(problem.reach[d].begin(), problem.reach[d].end(), 0);
+  }
+  if (!has_modes) return;
+  Effort brief;
+  brief.max_steps = effort.max_steps / 10;
+  const Found found = FindLeast(problem, {}, brief);
+  effort.steps += brief.steps;
+  if (found.ok()) known.push_back(found.path);
+}
+
+Outcome SearchChain(const PlanOptions& options, const Chain& chain, DeviceMask required) {
+  Effort effort;
+  effort.max_steps = options.max_steps;
+  SearchProblem problem = MakeSearchProblem(chain, required);
+  std::vector<Path> known = chain.WholeWhenTied();
+  std::erase_if(known, [&](const Path& path) { return (required & ~One(path.device[0])) != 0; });
+  FindWithoutModes(problem, effort, known);
+  std::optional<int64_t> level;
+  for (const Levelled& what : LevelsOf(options, chain)) {
+    level = LeastLevel(problem, what, known, effort);
+    if (level == kInfinite) break;
+    std::erase_if(known, [&](const Path& path) { return LevelOf(chain, what, path) > *level; });
+    problem = HoldTo(problem, what, *level);
+  }
+  Outcome outcome;
+  if (level != kInfinite) {
+    const Found found = FindLeast(problem, known, effort);
+    if (found.ok()) {
+      outcome.answer = Answer{RangesOf(chain, found.path), level.value_or(found.cost / kCostPerNs)};
     }
-    fits(low);
-    const uint64_t left = options_.max_steps - std::min(options_.max_steps, effort.steps);
-    Outcome outcome = Finish(SearchBottleneck(Fills(), Whole(), left));
-    outcome.exact = outcome.exact && !effort.exhausted;
-    outcome.steps += effort.steps;
-    return outcome;
   }
-
-  // Returns placements that fit only because the ends share a matrix, which searches count twice.
-  std::vector<Path> Whole() const {
-    std::vector<Path> whole;
-    for (const int d : chain_.WholeWhenTied()) {
-      if ((required_ & ~One(d)) == 0) whole.push_back(Path{}.With(d, chain_.units));
-    }
-    return whole;
-  }
-
-  Outcome Finish(const BottleneckFound& found) const {
-    Outcome outcome;
-    outcome.exact = found.found.exact;
-    outcome.steps = found.found.steps;
-    if (!found.found.ok()) return outcome;
-    outcome.answer = Answer{RangesOf(chain_, found.found.path), found.level};
-    return outcome;
-  }
-
-  const PlanOptions& options_;
-  Chain chain_;
-  const DeviceMask required_;
-};
+  outcome.exact = !effort.exhausted;
+  outcome.steps = effort.steps;
+  return outcome;
+}
 
 }  // namespace
 
@@ -124,8 +101,7 @@ Outcome Search(const PlanProblem& problem, const PlanOptions& options,
     must = One(static_cast<int>(at - devices.begin()));
   }
   if (devices.empty()) return {};
-  Chain chain = MakeChain(problem, options.request, devices, must);
-  return StrategySearch(options, std::move(chain), must).Run();
+  return SearchChain(options, MakeChain(problem, options.request, devices, must), must);
 }
 
 }  // namespace trine::planner

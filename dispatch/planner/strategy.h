@@ -17,7 +17,7 @@ namespace trine::planner {
 // The best placement of a search.
 struct Answer {
   std::vector<PlacedRange> ranges;
-  // The value that the strategy minimises: ns of the nominal request, or a level (searches.h).
+  // The value that the strategy minimises: ns of the nominal request, or a level (level.h).
   int64_t objective = 0;
 };
 
