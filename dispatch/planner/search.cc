@@ -104,7 +104,7 @@ class LeastSearch {
         for (int d = -1; d < n_ && IsPoor(); ++d) Guess(d);
       } else {
         FindSome();
-        Widen();
+        if (!Settled()) Widen();
         if (missing_ < 0 || effort_.exhausted) break;
       }
     }
@@ -293,30 +293,24 @@ class LeastSearch {
     }
   }
 
+  // Extends a label by each segment after which no bound drops it.
   void Extend(const Label& label, DeviceMask in_use, Labels& labels) {
-    ForEachNext(label, in_use, [&](const Label& next) {
-      if (next.Boundary() == chain_.units) {
-        Consider(next.path);
-      } else {
-        effort_.steps += labels.Insert(next, in_use | One(next.last));
-      }
-    });
-  }
-
-  // Calls f(longer label) for each extension by a segment that no bound drops.
-  template <typename F>
-  void ForEachNext(const Label& label, DeviceMask in_use, const F& f) {
     const int begin = label.Boundary();
     Label next;
     for (int d = 0; d < n_; ++d) {
       if (!chain_.MayFollow(in_use, d) || problem_.cost.step[label.last][d] >= kInfinite) continue;
       next.last = d;
-      const int nearest = std::max(begin + 1, bounds_[0].bound.Earliest(in_use | One(d), d));
+      const DeviceMask then = in_use | One(d);
+      const int nearest = std::max(begin + 1, bounds_[0].bound.Earliest(then, d));
       for (int end = nearest; end <= problem_.reach[d][begin]; ++end) {
         ++effort_.steps;
-        if (!AddUp(label, in_use | One(d), d, begin, end, next)) continue;
+        if (!AddUp(label, then, d, begin, end, next)) continue;
         next.path = label.path.With(d, end);
-        f(next);
+        if (end == chain_.units) {
+          Consider(next.path);
+        } else {
+          effort_.steps += labels.Insert(next, then);
+        }
       }
     }
   }
