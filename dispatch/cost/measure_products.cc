@@ -173,7 +173,7 @@ absl::StatusOr<ProductChains> RecordChains(Measuring* m, uint32_t type, bool slo
   if (const uint64_t free = m->device()->info().memory_free; free != 0) {
     stream = std::min(stream, static_cast<double>(free) / 4);
   }
-  if (!slow) shape.count = static_cast<int64_t>(std::clamp(stream / shape.bytes(), 1.0, 256.0));
+  if (!slow) shape.count = static_cast<int64_t>(std::clamp(stream / shape.bytes(), 1.0, 1024.0));
   ProductChains chains;
   if (absl::Status s = chains.Add(*m, shape, {1, 4}); !s.ok()) return s;
   std::vector<int64_t> many = {16, 64, 256};

@@ -48,7 +48,7 @@ uint64_t StreamBytes(const detect::CpuInfo& cpu) {
     level = cache.level;
     bytes += cache.size_bytes * static_cast<uint64_t>(std::max(cache.instances, 1));
   }
-  return std::clamp<uint64_t>(4 * bytes, uint64_t{128} << 20, uint64_t{1} << 30);
+  return std::clamp<uint64_t>(4 * bytes, uint64_t{128} << 20, uint64_t{2} << 30);
 }
 
 absl::StatusOr<std::vector<uint32_t>> ParseTypes(const std::vector<std::string>& names) {
