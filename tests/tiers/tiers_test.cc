@@ -317,8 +317,8 @@ TEST_F(TiersTest, DividedExpertsDoNotShow) {
   EXPECT_GT(moved, 0u) << "the test should see experts that are moved";
 }
 
-// An integrated GPU and the CPU divide experts in the pages of the file: none is copied or moved.
-TEST_F(TiersTest, AnIntegratedGpuSharesExpertsWithoutACopy) {
+// An integrated GPU that reads the file's pages divides experts with the CPU, too.
+TEST_F(TiersTest, AnIntegratedGpuSharesExperts) {
   for (const char* preset : {"tiny-mixtral", "tiny-gpt-oss"}) {
     SCOPED_TRACE(preset);
     const ModelShape shape = *FindPreset(preset);
@@ -341,11 +341,6 @@ TEST_F(TiersTest, AnIntegratedGpuSharesExpertsWithoutACopy) {
     ASSERT_NE(model->experts(0), nullptr);
     EXPECT_GT(model->experts(0)->home_hits(), 0u);
     EXPECT_LT(model->experts(0)->home_hits(), model->experts(0)->all_hits());
-    EXPECT_EQ(model->experts(0)->moved_experts(), 0u);
-    for (const DeviceWeights& weights : model->weights()) {
-      if (weights.device_name != "igpu0") continue;
-      EXPECT_GT(weights.plain.file, weights.plain.copied) << "experts should be used in the file";
-    }
   }
 }
 
