@@ -112,7 +112,10 @@ LaunchScratch ScratchOf(const DeviceShape& shape, const sdk::Graph& graph) {
       const uint64_t own = RoundUpScratch(GemmScratchBytes(product, shape));
       scratch.product_bytes = std::max(scratch.product_bytes, QuantizedPart(product) + own);
       if (quant::IsQuantized(product.w.type)) {
-        const int64_t columns = std::min(product.x.rows(), MostGemvColumns(product));
+        // A glu writes the second place. With experts it has up to that many columns, whichever
+        // product reads them.
+        static_assert(kGemvExpertColumns >= kGemvColumns);
+        const int64_t columns = std::min(product.x.rows(), kGemvExpertColumns);
         scratch.second_bytes = std::max(
             scratch.second_bytes, RoundUpScratch(QuantizedBytes(product.w.dims[0] / 32, columns)));
       }

@@ -1,5 +1,7 @@
 // Tests which groups with experts become one launch.
+#include "backends/hip/op_launches.h"
 #include "gmock/gmock.h"
+#include "kernels/hip/weights/quantized.h"
 #include "tests/hip_plugin/group_runs_fixture.h"
 
 namespace trine::hip {
@@ -55,6 +57,35 @@ TEST_F(ExpertRunsTest, AGluOfTwo) {
   EXPECT_EQ(Runs(8), joined);  // 32 columns
   EXPECT_THAT(Runs(9), ElementsAre("moe_matmul q8_0 00", "moe_matmul q8_0 00", "glu+quantize 00",
                                    "moe_matmul q8_0 00"));
+}
+
+// A product without experts reads what the glu has quantised. It has more columns than a gemv of
+// its own kind takes, and all of them must fit in the second place.
+TEST_F(ExpertRunsTest, AGluThatAProductWithoutExpertsReads) {
+  constexpr int64_t kMany = 16, kInner = 4096;
+  const auto temp = [&](std::vector<int64_t> dims) {
+    return builder_.Tensor(TRINE_DTYPE_F32, std::move(dims), TRINE_ROLE_TEMP);
+  };
+  const auto weights = [&](std::vector<int64_t> dims) {
+    const uint32_t w = builder_.Tensor(TRINE_DTYPE_Q8_0, std::move(dims), TRINE_ROLE_CONSTANT);
+    builder_.tensors[w].layout = 1;
+    return w;
+  };
+  const uint32_t x = temp({64, 1, 1});
+  const uint32_t ids = builder_.Tensor(TRINE_DTYPE_I32, {kMany, 1}, TRINE_ROLE_TEMP);
+  const uint32_t gate = temp({kInner, kMany, 1}), up = temp({kInner, kMany, 1});
+  for (const uint32_t y : {gate, up}) {
+    builder_.Op(TRINE_OP_MOE_MATMUL, {weights({64, kInner, kExperts}), x, ids, TRINE_NONE}, {y});
+  }
+  const uint32_t glu = temp({kInner, kMany, 1}), columns = temp({kInner, kMany});
+  builder_.Op(TRINE_OP_GLU, {gate, up}, {glu}, trine_glu_attr{0, TRINE_ACT_SILU, 0, 0});
+  builder_.tensors[columns].slot = builder_.tensors[glu].slot;
+  builder_.Op(TRINE_OP_MATMUL, {weights({kInner, 64}), columns}, {temp({64, kMany})});
+  EXPECT_THAT(Runs(),
+              ElementsAre("moe_matmul q8_0+moe_matmul q8_0+glu+quantize 01", "matmul q8_0 11"));
+  sdk::Graph graph;
+  ASSERT_EQ(builder_.Refusal(&graph), "");
+  EXPECT_GE(ScratchOf({}, graph).second_bytes, QuantizedBytes(kInner / 32, kMany));
 }
 
 TEST_F(ExpertRunsTest, ACombinationAndAnAdd) {
