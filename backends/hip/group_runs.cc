@@ -167,16 +167,19 @@ class Joiner {
   }
 
   // Returns whether the group selects the experts of two products, which their glu joins. Every
-  // block selects them, so none may write what another one reads.
+  // block selects them, so none may write what another one reads. The weights must have all experts
+  // that may be selected, because the launch does not check ids.
   bool IsRouteOfGlu(uint32_t group) const {
     const sdk::Op& route = OpOf(group);
     const uint32_t gate = group + 1;
-    if (route.kind != TRINE_OP_MOE_ROUTE || In(route, 0).dims[0] > kMostRoutedExperts ||
-        Out(route).dims[0] > kMostRoutedUsed || Out(route).dims[0] < 1 || !IsProductOfFew(gate) ||
-        OpOf(gate).kind != TRINE_OP_MOE_MATMUL || groups_[gate].quantizes ||
-        !sdk::SameView(Out(route), In(gate, 2)) || !Joins(gate, gate + 1) || !IsGluOf(gate)) {
+    if (route.kind != TRINE_OP_MOE_ROUTE || Out(route).dims[0] > kMostRoutedUsed ||
+        Out(route).dims[0] < 1 || !IsProductOfFew(gate) || OpOf(gate).kind != TRINE_OP_MOE_MATMUL ||
+        groups_[gate].quantizes || !sdk::SameView(Out(route), In(gate, 2)) ||
+        !Joins(gate, gate + 1) || !IsGluOf(gate)) {
       return false;
     }
+    const int64_t experts = In(route, 0).dims[0];
+    if (experts < 1 || experts > std::min(kMostRoutedExperts, In(gate, 0).dims[2])) return false;
     return std::none_of(route.out.begin(), route.out.end(),
                         [&](uint32_t out) { return Reads(route, graph_.tensors[out]); });
   }

@@ -234,6 +234,21 @@ TEST_F(RouteRunsTest, ARouteAmongManyExperts) {
   EXPECT_EQ(Rest()[0], "moe_route 00");
 }
 
+// The launch does not check ids.
+TEST_F(RouteRunsTest, ARouteAmongMoreExpertsThanTheWeightsHave) {
+  const uint32_t ids = Ids();
+  Route(Logits(kExperts + 1), ids, Weights());
+  ProductsAndGlu(ids);
+  EXPECT_EQ(Rest()[0], "moe_route 00");
+}
+
+TEST_F(RouteRunsTest, ARouteAmongFewerExpertsThanTheWeightsHave) {
+  const uint32_t ids = Ids();
+  Route(Logits(kExperts - 1), ids, Weights());
+  ProductsAndGlu(ids);
+  EXPECT_EQ(Rest()[0], "moe_route+moe_matmul q8_0+moe_matmul q8_0+glu+quantize 01");
+}
+
 // Blocks would write what others still read.
 TEST_F(RouteRunsTest, ARouteIntoItsOperands) {
   const uint32_t ids = Ids(), logits = Logits(), weights = Weights();

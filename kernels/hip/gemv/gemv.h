@@ -56,7 +56,8 @@ inline constexpr int64_t kMostRoutedExperts = 128, kMostRoutedUsed = 32;
 
 // Makes one launch of moe_route and of GluGemvLaunch with the experts that it selects. Each block
 // selects them for itself. REQUIRES: what GluGemvLaunch requires; the ids are those of the products
-// and have at least one row; nothing that is written shares memory with the logits or the bias.
+// and have at least one row; the products' weights have at least as many experts as there are
+// logits of a token; nothing that is written shares memory with the logits or the bias.
 Launch RoutedGluGemvLaunch(const MoeRoute& route, const Product& gate, const Product& up,
                            const reference::GluParams& params, const QuantizedColumns& to,
                            const DeviceShape& shape);

@@ -75,7 +75,7 @@ TRINE_DEVICE uint32_t RouteColumn(const RoutedGluArgs& args, uint32_t column, ui
   return *expert;
 }
 
-// Like PlaceOf, for an expert that the kernel has selected.
+// Like PlaceOf, for an expert that the kernel has selected, which the weights have.
 TRINE_DEVICE GemvPlace PlaceOfSelected(const GemvArgs& args, const GemvPart& part,
                                        uint32_t expert) {
   const auto* bias = reinterpret_cast<const std::byte*>(part.bias);
