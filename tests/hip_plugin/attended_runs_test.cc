@@ -170,6 +170,24 @@ TEST_F(AttendedTest, NotWithLayerNorms) {
   EXPECT_TRUE(IsJoined());
 }
 
+// Blocks would store new rows where others still read what is normed.
+TEST_F(AttendedTest, NotWithCachesInWhatIsNormed) {
+  const uint32_t rows[] = {q_, k_};
+  Norms();
+  Before();
+  Attention();
+  EXPECT_TRUE(IsNormedAlong());
+  for (const uint32_t cache : {keys_, values_}) {
+    const uint32_t own = builder_.tensors[cache].slot;
+    for (const uint32_t row : rows) {
+      builder_.tensors[cache].slot = builder_.tensors[row].slot;
+      EXPECT_FALSE(IsNormedAlong());
+      EXPECT_TRUE(IsJoined());
+    }
+    builder_.tensors[cache].slot = own;
+  }
+}
+
 // Blocks would write the result where others still read what is normed.
 TEST_F(AttendedTest, NotIntoWhatIsNormed) {
   builder_.tensors[y_].slot = builder_.tensors[k_].slot;
