@@ -97,15 +97,16 @@ std::string ReadLibrary(std::string_view value, Options* out) {
   if (out->library != nullptr) return "";
   std::string has;
   for (const char* name : {"cblas", "onednn"}) {
-    if (blas::ChooseLibrary(name) != nullptr)
+    if (blas::ChooseLibrary(name) != nullptr) {
       has += (has.empty() ? "" : " and ") + std::string(name);
+    }
   }
-  return "the option library is '" + std::string(value) + "': this plugin was built with " + has;
+  return "the option library is '" + std::string(value) + "': this plugin can use " +
+         (has.empty() ? "none" : has);
 }
 
 // Reads options such as "tile=64;library=cblas". Returns "", or what is wrong.
 std::string ReadOptions(std::string_view text, Options* out) {
-  out->library = blas::ChooseLibrary("");
   std::string wrong;
   while (!text.empty() && wrong.empty()) {
     const std::string_view option = text.substr(0, text.find(';'));
@@ -120,7 +121,10 @@ std::string ReadOptions(std::string_view text, Options* out) {
       wrong = "unknown option: " + std::string(key);
     }
   }
-  return wrong;
+  if (!wrong.empty()) return wrong;
+  // The default is made last: making a library that the options leave out takes time, and may fail.
+  if (out->library == nullptr) out->library = blas::ChooseLibrary("");
+  return out->library != nullptr ? "" : "this plugin can use no library of matrix products here";
 }
 
 trine_status Open(const trine_host* host, const char* text, trine_backend** out, trine_error* err) {

@@ -41,13 +41,13 @@ class Library {
   virtual bool Add(const Operands<uint16_t>&) const { return false; }
 };
 
-// Return the library, or null if the plugin was built without it.
+// Return the library, or null if the plugin was built without it or can't use it here.
 const Library* Cblas();
 const Library* OneDnn();
 
 // Returns the library that the option `library` names: "cblas" or "onednn", or "" for the one that
 // is likely to be the fastest. Returns null if there is no such library, or the plugin was built
-// without it.
+// without it or can't use it here.
 const Library* ChooseLibrary(std::string_view name);
 
 }  // namespace blas

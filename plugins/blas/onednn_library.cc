@@ -1,5 +1,9 @@
 // oneDNN: its sgemm, and its matmul of bf16 for processors with AMX.
+#include <exception>
+#include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+#include <utility>
 
 #include "library.h"
 
@@ -69,6 +73,7 @@ unsigned Instructions() {
 
 class OneDnnLibrary : public Library {
  public:
+  // Throws dnnl::error if there is no engine.
   OneDnnLibrary() : engine_(dnnl::engine::kind::cpu, 0) {
     // AVX512-BF16 alone multiplies at half the speed of floats.
     constexpr unsigned kNeeded = dnnl_cpu_isa_avx512_core_amx;
@@ -127,11 +132,20 @@ class OneDnnLibrary : public Library {
   dnnl::matmul bf16_product_;  // empty: the processor has no AMX
 };
 
+// Returns null if oneDNN can't be used here.
+std::unique_ptr<const Library> MakeLibrary() {
+  try {
+    return std::make_unique<OneDnnLibrary>();
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 const Library* OneDnn() {
-  static const OneDnnLibrary library;
-  return &library;
+  static const std::unique_ptr<const Library> library = MakeLibrary();
+  return library.get();
 }
 
 }  // namespace blas

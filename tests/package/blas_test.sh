@@ -111,7 +111,32 @@ use_options() {
   generate --numerics fast --dispatch 8 --plugin-option blas:tile=64
   expect_text
   expect_refusal "$plugin" tile=7 "the option tile is '7': expected 16 to 4096"
-  expect_refusal "$plugin" library=mkl "the option library is 'mkl': this plugin was built with"
+  expect_refusal "$plugin" library=mkl "the option library is 'mkl': this plugin can use"
+}
+
+# A oneDNN that makes no engine is not used. A library that is loaded before it refuses in its place.
+# A sanitizer would have to be loaded first.
+avoid_onednn() {
+  [[ " ${libraries[*]} " == *" onednn "* && -z $flags ]] || return 0
+  cat >"$work/engine.cc" <<'END'
+#include <oneapi/dnnl/dnnl.h>
+extern "C" dnnl_status_t dnnl_engine_create(dnnl_engine_t*, dnnl_engine_kind_t, size_t) {
+  return dnnl_out_of_memory;
+}
+END
+  local what others=none tested
+  [ ${#libraries[@]} = 1 ] || others=cblas
+  for what in engine; do
+    "$cxx" -shared -fPIC -o "$work/lib$what.so" "$work/$what.cc"
+    tested=$(LD_PRELOAD="$work/lib$what.so" "$work/build/product_test") ||
+      fail "product_test where oneDNN can't be used ($what)"
+    [ "$(grep -c ': tested$' <<<"$tested")" = $((${#libraries[@]} - 1)) ] ||
+      fail "oneDNN is used ($what): $tested"
+    LD_PRELOAD="$work/lib$what.so" expect_refusal "$plugin" library=onednn \
+      "the option library is 'onednn': this plugin can use $others"
+    [ $others = cblas ] || LD_PRELOAD="$work/lib$what.so" expect_refusal "$plugin" tile=64 \
+      "this plugin can use no library of matrix products here"
+  done
 }
 
 use_each_library() {
@@ -136,4 +161,5 @@ read_prompt_by_blas
 stay_exact_without_permission
 use_options
 use_each_library
+avoid_onednn
 build_without
