@@ -7,7 +7,7 @@
 
 #include "library.h"
 
-// Weak: null if the linked oneDNN was built with other threads than OpenMP's.
+// Weak: null if the linked oneDNN brings no OpenMP.
 extern "C" {
 [[gnu::weak]] int omp_get_max_threads(void);
 [[gnu::weak]] void omp_set_num_threads(int threads);
@@ -69,6 +69,14 @@ unsigned Instructions() {
 #else
   return 0;
 #endif
+}
+
+// Returns whether a call can be kept on the calling thread: oneDNN was built with OpenMP's threads
+// or without threads. CallingThreadOnly has no say over a thread pool or TBB.
+bool KeepsCallingThread() {
+  const unsigned runtime = dnnl_version()->cpu_runtime;
+  return runtime == DNNL_RUNTIME_SEQ ||
+         (runtime == DNNL_RUNTIME_OMP && omp_set_num_threads != nullptr);
 }
 
 class OneDnnLibrary : public Library {
@@ -134,6 +142,7 @@ class OneDnnLibrary : public Library {
 
 // Returns null if oneDNN can't be used here.
 std::unique_ptr<const Library> MakeLibrary() {
+  if (!KeepsCallingThread()) return nullptr;
   try {
     return std::make_unique<OneDnnLibrary>();
   } catch (const std::exception&) {

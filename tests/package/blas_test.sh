@@ -114,10 +114,17 @@ use_options() {
   expect_refusal "$plugin" library=mkl "the option library is 'mkl': this plugin can use"
 }
 
-# A oneDNN that makes no engine is not used. A library that is loaded before it refuses in its place.
-# A sanitizer would have to be loaded first.
+# A oneDNN that has threads of another kind than OpenMP's, or that makes no engine, is not used. A
+# library that is loaded before it says so in its place. A sanitizer would have to be loaded first.
 avoid_onednn() {
   [[ " ${libraries[*]} " == *" onednn "* && -z $flags ]] || return 0
+  cat >"$work/threads.cc" <<'END'
+#include <oneapi/dnnl/dnnl.h>
+extern "C" const dnnl_version_t* dnnl_version() {
+  static const dnnl_version_t version{2, 6, 0, "", DNNL_RUNTIME_TBB, DNNL_RUNTIME_NONE};
+  return &version;
+}
+END
   cat >"$work/engine.cc" <<'END'
 #include <oneapi/dnnl/dnnl.h>
 extern "C" dnnl_status_t dnnl_engine_create(dnnl_engine_t*, dnnl_engine_kind_t, size_t) {
@@ -126,7 +133,7 @@ extern "C" dnnl_status_t dnnl_engine_create(dnnl_engine_t*, dnnl_engine_kind_t, 
 END
   local what others=none tested
   [ ${#libraries[@]} = 1 ] || others=cblas
-  for what in engine; do
+  for what in threads engine; do
     "$cxx" -shared -fPIC -o "$work/lib$what.so" "$work/$what.cc"
     tested=$(LD_PRELOAD="$work/lib$what.so" "$work/build/product_test") ||
       fail "product_test where oneDNN can't be used ($what)"
