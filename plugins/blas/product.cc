@@ -62,8 +62,7 @@ bool AddFloats(const Product& p, int64_t row, int64_t rows, float* room) {
   return true;
 }
 
-// ---- Halves: rows of high halves, then as many rows of low halves
-// --------------------------------
+// ---- Halves: rows of high ones, then as many rows of low ones -----------------------------------
 
 // Returns the bf16 from one row of halves to the next: whole lines of the cache.
 int64_t HalvesStride(int64_t columns) { return (columns + 31) / 32 * 32; }
