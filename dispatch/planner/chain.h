@@ -54,8 +54,6 @@ struct ChainGroup {
   // limits what can follow.
   bool Open(DeviceMask in_use) const { return (in_use & members) != 0 && (members & ~in_use) != 0; }
 };
-// Each entry is a member of few groups: its device's memory and time, pools and a domain.
-inline constexpr int kMostGroups = 3 * kMostDevices;
 
 // The devices and the ends of their segments, in model order: a placement, or the beginning of one.
 struct Path {

@@ -13,9 +13,12 @@
 
 namespace trine::planner {
 
-// The bounds of a search: of the cost, of the use of each group, and of the cost with prices.
+// The bounds of a search: of the cost, of the use of each counted group, and of the cost with
+// prices. A problem may have any number of groups: each device has its memory, its time, a pool and
+// a domain, also if only parts of units are on it. Placements overdraw few of them.
+inline constexpr int kMostCounted = 24;
 inline constexpr int kMostPriced = 16;
-inline constexpr size_t kMostBounds = 1 + kMostGroups + kMostPriced;
+inline constexpr size_t kMostBounds = 1 + kMostCounted + kMostPriced;
 
 // The beginning of a placement.
 struct Label {

@@ -236,6 +236,46 @@ TEST(PlannerTest, TakesEightDevicesAndSaysWhichItDidNotLookAt) {
   EXPECT_THAT(WhyWithout(TestProblem(4, many), 7), HasSubstr("too slow"));
 }
 
+// Returns a problem of 60 layers in which each of the first layers has a part on a device of its
+// own, without room for it, if the layer is on dgpu0. That makes a group of each.
+PlanProblem ProblemWithGroups(int groups) {
+  PlanProblem problem = TestProblem(60, {{"cpu", 1000}, {"dgpu0", 100}, {"igpu0", 1100}});
+  for (int i = 0; i < groups; ++i) {
+    PlanDevice owner = TestDevice(absl::StrCat("other", i), 60, 1000, 0);
+    owner.left_out = "not asked for";
+    owner.limit_bytes = 999;
+    PlanShare share;
+    share.device = problem.devices.size();
+    share.what = "experts";
+    share.bytes.resize(62);
+    share.bytes[1 + i] = 1000;
+    share.decode_ns.resize(62);
+    share.prefill_ns.resize(62);
+    problem.devices[1].elsewhere.push_back(share);
+    problem.devices.push_back(owner);
+  }
+  const size_t n = problem.devices.size();
+  problem.decode_transfer_ns.assign(n, std::vector<int64_t>(n, 100));
+  problem.prefill_transfer_ns = problem.decode_transfer_ns;
+  return problem;
+}
+
+TEST(PlannerTest, KeepsToMoreGroupsThanItCounts) {
+  for (const Optimize optimize : {Optimize::kLatency, Optimize::kThroughput}) {
+    for (const int groups : {20, 30, 50}) {
+      SCOPED_TRACE(groups);
+      const PlanProblem problem = ProblemWithGroups(groups);
+      PlanOptions options = With(Strategy::kAuto, optimize);
+      options.explain = false;
+      const auto placement = FindPlacement(problem, options);
+      ASSERT_TRUE(placement.ok()) << placement.status();
+      EXPECT_TRUE(placement->violations.empty()) << placement->violations.front();
+      EXPECT_EQ(placement->exact, groups == 20);
+      EXPECT_THAT(Text(problem, *placement), HasSubstr(absl::StrCat("dgpu0[", groups, ",60)")));
+    }
+  }
+}
+
 TEST(PlannerTest, GivesTheSameTwice) {
   const PlanProblem problem = TestProblem(12, {{"cpu", 100}, {"igpu0", 100}, {"dgpu0", 50}});
   for (const Strategy strategy : {Strategy::kAuto, Strategy::kMemory, Strategy::kBalanced}) {

@@ -19,7 +19,8 @@
 //     to that limit, too.
 //
 // A group is counted only after some placement has overdrawn it. Until then the search goes on as
-// if the group had room for everything.
+// if the group had room for everything. If kMostCounted groups are counted already, it goes on so
+// to its end: it takes no placement that overdraws a group, but its answer may not be the best.
 namespace trine::planner {
 namespace {
 
@@ -133,7 +134,12 @@ class LeastSearch {
     for (size_t g = 0; g < problem_.groups.size(); ++g) {
       if (UseOf(problem_.groups[g], path) <= problem_.groups[g].capacity) continue;
       keeps = false;
-      if (!counted_[g]) missing_ = static_cast<int>(g);
+      if (counted_[g]) continue;
+      if (counts_ == kMostCounted) {
+        effort_.uncounted = true;
+      } else {
+        missing_ = static_cast<int>(g);
+      }
     }
     if (!keeps) return;
     best_.Offer(SumOf(problem_.cost, path), path);
@@ -143,6 +149,7 @@ class LeastSearch {
   void Count(size_t g) {
     missing_ = -1;
     counted_[g] = true;
+    ++counts_;
     const ChainGroup& group = problem_.groups[g];
     const Bound& use = AddBound(UseMeasure(problem_, group), static_cast<int>(g), group.capacity);
     if (hopeless_) return;
@@ -335,6 +342,7 @@ class LeastSearch {
   int64_t limit_;                     // no placement is looked for that costs more
   std::vector<double> prices_;        // [group]
   std::vector<bool> counted_;         // [group]
+  int counts_ = 0;                    // groups that are counted
   int missing_ = -1;                  // a group to count; -1: none
   bool hopeless_ = false;             // a bound shows that nothing is better than best_
   std::vector<LimitedBound> bounds_;  // the first one is of the cost alone

@@ -24,11 +24,14 @@ struct Effort {
   uint64_t steps = 0;
   uint64_t max_steps = 0;
   bool exhausted = false;  // steps ran out before something was proven
+  bool uncounted = false;  // a search had no room to count a group, so it proved nothing
 
   bool Spent() {
     exhausted = exhausted || steps > max_steps;
     return exhausted;
   }
+  // Returns whether the searches have proven what they returned.
+  bool exact() const { return !exhausted && !uncounted; }
 };
 
 struct Found {
@@ -49,7 +52,7 @@ int64_t SumOf(const Measure& measure, const Path& path);
 
 // Finds the placement of least cost. `known` placements take part in the comparison, even if they
 // break a limit of the problem: a placement whose ends share a matrix may need less memory than the
-// problem says. If steps run out, returns the best placement that has been found.
+// problem says. Unless the effort is exact afterwards, another placement may be better.
 Found FindLeast(const SearchProblem& problem, const std::vector<Path>& known, Effort& effort);
 
 // Finds any placement, whatever it costs.

@@ -84,7 +84,7 @@ Outcome SearchChain(const PlanOptions& options, const Chain& chain, DeviceMask r
       outcome.answer = Answer{RangesOf(chain, found.path), level.value_or(found.cost / kCostPerNs)};
     }
   }
-  outcome.exact = !effort.exhausted;
+  outcome.exact = effort.exact();
   outcome.steps = effort.steps;
   return outcome;
 }
