@@ -7,8 +7,9 @@
 namespace trine {
 namespace {
 
-// Bounds of a problem. The searches count in sixteenths of a nanosecond, and prices for shared
-// groups can double a sum. With these bounds all sums stay below their infinity, 2^61.
+// Bounds of a problem. The searches count in sixteenths of a nanosecond, so that a cost is at most
+// 2^57. The prices of all shared groups together add at most as much (AreModest in search.cc). So
+// all sums stay below the searches' infinity, 2^61.
 constexpr int kMostUnits = 60000;
 constexpr int64_t kMostRequestNs = int64_t{1} << 53;
 constexpr int64_t kMostBytes = int64_t{1} << 50;

@@ -65,14 +65,19 @@ int64_t AddPrice(const ChainGroup& group, double price, Measure& measure) {
   return whole;
 }
 
-// Returns whether sums with this price stay finite.
-bool IsModest(double price, const ChainGroup& group) {
-  double most = static_cast<double>(group.capacity);
-  for (size_t d = 0; d < group.used.size(); ++d) {
-    if (group.used[d].empty()) continue;
-    most += static_cast<double>(group.fixed[d] + group.used[d].back());
+// Returns whether sums with these prices, one per group, stay far below infinity.
+bool AreModest(const std::vector<double>& prices, const std::vector<ChainGroup>& groups) {
+  double most = 0;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    if (prices[g] <= 0) continue;
+    double use = static_cast<double>(groups[g].capacity);
+    for (size_t d = 0; d < groups[g].used.size(); ++d) {
+      if (groups[g].used[d].empty()) continue;
+      use += static_cast<double>(groups[g].fixed[d] + groups[g].used[d].back());
+    }
+    most += prices[g] * use;
   }
-  return price > 0 && price * most < static_cast<double>(int64_t{1} << 57);
+  return most < static_cast<double>(int64_t{1} << 57);
 }
 
 class LeastSearch {
@@ -188,9 +193,14 @@ class LeastSearch {
     Line under = LineOf(g, least_use);
     for (int i = 0; i < kTries && priced_ < kMostPriced && !Settled(); ++i) {
       const double price = (under.at_none - over.at_none) / (over.slope - under.slope);
-      if (!IsModest(price, problem_.groups[g])) return;
-      prices_[g] = price;
-      cheapest_ = AddPriced().BestPath();
+      if (!(price > 0)) return;
+      std::vector<double> prices = prices_;
+      prices[g] = price;
+      if (!AreModest(prices, problem_.groups)) return;
+      prices_ = std::move(prices);
+      const Bound& priced = AddPriced();
+      if (hopeless_) return;
+      cheapest_ = priced.BestPath();
       Consider(cheapest_);
       const Line line = LineOf(g, cheapest_);
       if (line.At(price) >= over.At(price) * (1 - kCloseEnough)) return;
