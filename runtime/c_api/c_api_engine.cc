@@ -42,10 +42,7 @@ absl::Status ReadPlacement(const trine_engine_options& given, EngineOptions* opt
   }
   request->cpu_experts =
       given.cpu_expert_layers < 0 ? PlacementRequest::kAllLayers : given.cpu_expert_layers;
-  if (given.hot_experts < 0) {
-    return Invalid("hot_experts is ", given.hot_experts, ": it counts experts");
-  }
-  request->hot_experts = given.hot_experts;
+  if (given.hot_experts != 0) request->hot_experts = std::max<int64_t>(given.hot_experts, 0);
   absl::Status s = ReadWord(
       "split_strategy", given.split_strategy,
       {{"auto", Strategy::kAuto}, {"memory", Strategy::kMemory}, {"balanced", Strategy::kBalanced}},

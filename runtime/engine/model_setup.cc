@@ -159,8 +159,9 @@ absl::Status MakeHits(const EngineOptions& options, ModelSetup* setup) {
 // experts tokens choose, and some part of the model is in main memory although there is a GPU.
 bool MayChooseSlots(const EngineOptions& options, const ModelSetup& setup) {
   const PlacementRequest& asked = options.placement;
-  const bool decides = asked.planned() && asked.overrides.empty() && !asked.places_experts() &&
-                       asked.strategy == Strategy::kAuto && asked.optimize == Optimize::kLatency;
+  const bool decides = asked.planned() && asked.overrides.empty() && !asked.hot_experts &&
+                       asked.cpu_experts == 0 && asked.strategy == Strategy::kAuto &&
+                       asked.optimize == Optimize::kLatency;
   const bool counted = !options.expert_stats.empty() && setup.config.experts.count > 1 &&
                        setup.hits->Snapshot().choices() > 0;
   if (!decides || !counted || !setup.file->mapped() || options.taps != TapLevel::kNone)
@@ -180,24 +181,26 @@ void ChooseSlots(const ModelSetup& setup, EngineOptions* options) {
   if (!MayChooseSlots(*options, setup)) return;
   EngineOptions tried = *options;
   std::optional<int64_t> least;
+  int64_t best = 0;
   const auto time = [&](int64_t slots) {
     tried.placement.hot_experts = slots;
     const auto predicted = MakePlacer(tried, setup, setup.limits, nullptr)->Predict({});
     if (!predicted.ok() || (least && predicted->request_ns >= *least)) return;
     least = predicted->request_ns;
-    options->placement.hot_experts = slots;
+    best = slots;
   };
   const int64_t experts = setup.config.experts.count;
   time(0);  // without slots
   int64_t step = std::max<int64_t>(experts / 4, 1);
   for (int64_t slots = step; slots < experts; slots += step) time(slots);
   // Then as near to the best number as takes few tries.
-  for (int tries = 0; tries < 3 && step > 1 && options->placement.hot_experts > 0; ++tries) {
+  for (int tries = 0; tries < 3 && step > 1 && best > 0; ++tries) {
     step = (step + 1) / 2;
-    const int64_t best = options->placement.hot_experts;
-    time(best - step);
-    if (best + step < experts) time(best + step);
+    const int64_t middle = best;
+    if (middle > step) time(middle - step);
+    if (middle + step < experts) time(middle + step);
   }
+  options->placement.hot_experts = best;
 }
 
 // Gives passes more tokens where a device fetches weights for each of them: a long prompt then

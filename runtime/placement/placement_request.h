@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,9 @@ struct PlacementRequest {
   static constexpr int64_t kAllLayers = -1;
   int64_t cpu_experts = 0;
   // The number of experts of each layer that are on the CPU and on the layer's own device as well:
-  // the experts that tokens choose most. 0: none.
-  int64_t hot_experts = 0;
+  // the experts that tokens choose most. 0: none. nullopt: none, or as many as counts of experts
+  // make fastest.
+  std::optional<int64_t> hot_experts;
   // The limits and aims of the planner.
   std::vector<std::string> devices;  // by any name; empty: every device that is usable
   Strategy strategy = Strategy::kAuto;
@@ -55,7 +57,7 @@ struct PlacementRequest {
   // the user's they do, unless the user says otherwise.
   bool helps_prompts_only() const { return dispatch.prompts_only.value_or(!planned()); }
   // Returns whether the user says which experts are on the CPU.
-  bool places_experts() const { return cpu_experts != 0 || hot_experts > 0; }
+  bool places_experts() const { return cpu_experts != 0 || hot_experts.value_or(0) > 0; }
   // Returns whether the planner decides where layers go.
   bool planned() const { return mode == SplitMode::kLayer && split.empty() && gpu_layers < 0; }
 };

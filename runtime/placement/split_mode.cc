@@ -194,9 +194,10 @@ absl::StatusOr<std::map<int64_t, int64_t>> SlotsFor(
     const PlacementRequest& request, const gguf::File& file, const ModelConfig& config,
     const std::map<std::string, std::string>& tensors) {
   std::map<int64_t, int64_t> slots;
-  if (request.hot_experts <= 0) return slots;
-  if (request.hot_experts >= config.experts.count) {
-    return Invalid("--hot-experts ", request.hot_experts, ": a layer has ", config.experts.count,
+  const int64_t wanted = request.hot_experts.value_or(0);
+  if (wanted <= 0) return slots;
+  if (wanted >= config.experts.count) {
+    return Invalid("--hot-experts ", wanted, ": a layer has ", config.experts.count,
                    " experts, and some are on the CPU");
   }
   const std::vector<LayerParts> layers = FindLayerParts(file);
@@ -208,7 +209,7 @@ absl::StatusOr<std::map<int64_t, int64_t>> SlotsFor(
           return placed != tensors.end() && placed->second == "cpu";
         });
     const bool runs = static_cast<int64_t>(layer) < config.n_layers;
-    if (runs && parts.experts && on_cpu) slots[static_cast<int64_t>(layer)] = request.hot_experts;
+    if (runs && parts.experts && on_cpu) slots[static_cast<int64_t>(layer)] = wanted;
   }
   return slots;
 }

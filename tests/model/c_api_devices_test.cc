@@ -68,6 +68,9 @@ TEST_F(CApiDevicesTest, CountsOfExpertsAreKept) {
     EXPECT_FALSE(std::filesystem::exists(stats));
   }
   EXPECT_TRUE(std::filesystem::exists(stats));
+  options.hot_experts = -1;
+  const auto none = api::Engine::Open(options);
+  EXPECT_TRUE(none.ok()) << none.status().message() << ": no slots, also with counts";
   options.model = file_.path().c_str();
   options.hot_experts = 0;
   EXPECT_THAT(std::string(api::Engine::Open(options).status().message()),

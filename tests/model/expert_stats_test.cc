@@ -246,6 +246,11 @@ TEST_F(ExpertStatsTest, ThePlannerChoosesSlotsWhereTheyPay) {
   options.placement.cpu_experts = PlacementRequest::kAllLayers;
   EXPECT_EQ(slots(explain()), 0);
   options.placement.cpu_experts = 0;
+  options.placement.hot_experts = 0;
+  EXPECT_EQ(slots(explain()), 0);
+  options.placement.hot_experts = 1;
+  EXPECT_EQ(slots(explain()), 1);
+  options.placement.hot_experts.reset();
   const auto engine = MustLoad(options);
   ASSERT_NE(engine, nullptr);
   ASSERT_NE(engine->model()->experts(0), nullptr);

@@ -75,7 +75,7 @@ TEST_F(TiersPartsTest, DividedExpertsDoNotShow) {
                        "@run=", 1 + random() % 60);
     }
     SCOPED_TRACE(absl::StrCat(presets[round % 4], ", ", options.placement.split[0].device, ", ",
-                              options.placement.hot_experts, " slots, ", options.batch_tokens,
+                              *options.placement.hot_experts, " slots, ", options.batch_tokens,
                               " tokens a pass, ", options.faults));
     const auto engine = MustLoad(options);
     ASSERT_NE(engine, nullptr);

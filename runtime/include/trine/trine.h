@@ -176,7 +176,8 @@ typedef struct trine_engine_options {
   /* The number of experts of each layer that are on the CPU and on the layer's own device as well:
    * the experts that tokens choose most. The library exchanges them while the model runs. No result
    * depends on them. More than 0 puts the experts of all layers on the CPU, unless
-   * cpu_expert_layers says of how many. */
+   * cpu_expert_layers says of how many. 0: none, or a number that the library chooses if
+   * `expert_stats` has counts and nothing says where layers or experts go. Negative: none. */
   int64_t hot_experts;
   /* The file that keeps counts of the experts that tokens choose (docs/moe.md, "Counts of
    * experts"). It is read when the model is loaded, and says which hot_experts to begin with. The

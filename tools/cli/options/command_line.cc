@@ -126,6 +126,7 @@ template Option Command::AddOption(const std::string&, std::vector<std::string>&
                                    const std::string&);
 template Option Command::AddOption(const std::string&, std::optional<std::string>&,
                                    const std::string&);
+template Option Command::AddOption(const std::string&, std::optional<int64_t>&, const std::string&);
 
 Option Command::AddParsed(const std::string& names,
                           std::function<std::string(const std::string&)> parse,

@@ -70,8 +70,8 @@ class Command {
 
   // Adds an option that sets `value`. `names` is "-m,--model", or "FILE" for an argument by
   // position. `value` must live until the command line has been parsed. T: bool (flags only), int,
-  // int64_t, uint32_t, uint64_t, float, double, std::string, an optional string or a vector of
-  // strings.
+  // int64_t, uint32_t, uint64_t, float, double, std::string, an optional string or int64_t, or a
+  // vector of strings.
   template <typename T>
   Option AddOption(const std::string& names, T& value, const std::string& help);
   // Adds an option for which `parse` is called with each value once, in the order in which options

@@ -347,7 +347,7 @@ void AddSplitModeOptions(Command command, PlacementRequest* request) {
                  "Of the experts on the CPU, the device of each layer has N as well: those that "
                  "tokens choose most; 0: none")
       .Range(int64_t{0}, int64_t{1} << 20)
-      .ShowDefault();
+      .DefaultText("none, or as many as pay by the counts of --expert-stats");
 }
 
 void AddExpertStatsOption(Command command, EngineArguments* a) {
