@@ -40,6 +40,8 @@ class Engine {
  public:
   // Opens the model's file and the devices, places the model, and loads it.
   static absl::StatusOr<std::unique_ptr<Engine>> Load(const EngineOptions& options);
+  // Writes the trace and the counts of experts, if files keep them. May wait up to 2 s for other
+  // engines that write counts to the same folder.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

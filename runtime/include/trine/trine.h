@@ -181,8 +181,9 @@ typedef struct trine_engine_options {
   int64_t hot_experts;
   /* The file that keeps counts of the experts that tokens choose (docs/moe.md, "Counts of
    * experts"). It is read when the model is loaded, and says which hot_experts to begin with. The
-   * counts of this engine are added when it is freed; if that fails, there is a warning. A file
-   * that is no profile of this model's experts is an error, and stays as it is. NULL: none. */
+   * counts of this engine are added when it is freed, which may wait up to 2 s for others that
+   * write to the folder; if it fails, there is a warning. A file that is no profile of this model's
+   * experts is an error, and stays as it is. NULL: none. */
   const char* expert_stats;
 } trine_engine_options;
 

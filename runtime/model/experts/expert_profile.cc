@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -121,16 +122,23 @@ std::string Describe(const ExpertModel& model) {
 }
 
 // Holds a lock of the file's folder, so that commands that end together add to the file one after
-// the other. Goes on without the lock if it can't be had soon.
+// the other.
 class FolderLock {
  public:
   explicit FolderLock(const std::string& path) {
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
     fd_ = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  }
+  // Waits for the lock, at most 2 s. Goes on without it in a folder that can't be locked at all, on
+  // file systems without locks. Returns UNAVAILABLE if others hold it all the time.
+  absl::Status Wait() const {
     constexpr int kTries = 200;
-    for (int i = 0; fd_ >= 0 && i < kTries && flock(fd_, LOCK_EX | LOCK_NB) != 0; ++i) {
+    for (int i = 0; i < kTries; ++i) {
+      if (fd_ < 0 || flock(fd_, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
+      if (errno != EWOULDBLOCK && errno != EINTR) return absl::OkStatus();
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
+    return absl::UnavailableError("others have locked its folder for too long");
   }
   ~FolderLock() {
     if (fd_ >= 0) close(fd_);
@@ -244,6 +252,7 @@ absl::StatusOr<ExpertProfile> ReadExpertProfile(const std::string& path) {
 absl::Status AddToExpertProfile(const std::string& path, const ExpertProfile& read,
                                 const ExpertCounts& run) {
   const FolderLock lock(path);
+  if (absl::Status s = lock.Wait(); !s.ok()) return gguf::About(path, s);
   auto now = ReadExpertProfile(path);
   if (absl::IsNotFound(now.status())) now = read;
   if (!now.ok()) return now.status();

@@ -50,7 +50,8 @@ absl::Status CheckFits(const ExpertProfile& profile, const ExpertModel& model);
 absl::StatusOr<ExpertProfile> ReadExpertProfile(const std::string& path);
 // Adds the hits of a run to those of the file, which may have grown since it was read, and replaces
 // the file in one step. If the file is gone, what was read of it is written again. Returns an error
-// that names the file, and leaves it as it is, if it is no profile of the model any more.
+// that names the file, and leaves it as it is, if it is no profile of the model any more, or if
+// others that write to its folder keep it locked for 2 s (UNAVAILABLE).
 absl::Status AddToExpertProfile(const std::string& path, const ExpertProfile& read,
                                 const ExpertCounts& run);
 

@@ -1,5 +1,7 @@
 #include "runtime/model/experts/expert_profile.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -147,6 +149,18 @@ TEST_F(ExpertProfileTest, CommandsThatEndTogetherLoseNothing) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(ReadExpertProfile(Path())->counts.hits[0][0], 10u + kThreads);
+}
+
+TEST_F(ExpertProfileTest, AFolderThatStaysLockedIsAnError) {
+  Put(FormatExpertProfile(Profile()));
+  const int fd = open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_EQ(flock(fd, LOCK_EX), 0);
+  const absl::Status status = AddToExpertProfile(Path(), Profile(), Profile().counts);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(status.message(), Path() + ": others have locked its folder for too long");
+  EXPECT_EQ(ReadExpertProfile(Path())->counts.hits, Profile().counts.hits);
+  close(fd);
+  EXPECT_TRUE(AddToExpertProfile(Path(), Profile(), Profile().counts).ok());
 }
 
 TEST_F(ExpertProfileTest, WhatIsNoProfileAnyMoreStays) {
