@@ -238,12 +238,13 @@ void AddPools(const Inventory& inventory, const std::vector<std::string>& names,
   }
 }
 
-// Says in a word what the user has placed.
-std::string WhatIsFixed(const PartPlaces& fixed) {
+// Says in a word what the user has placed on the device.
+std::string WhatIsFixed(const PartPlaces& fixed, const std::string& device) {
   if (!fixed.rows.empty()) return "rows";
-  const bool experts = std::all_of(fixed.tensors.begin(), fixed.tensors.end(), [](const auto& one) {
-    return one.first.find("_exps.") != std::string::npos;
-  });
+  const bool experts =
+      std::all_of(fixed.tensors.begin(), fixed.tensors.end(), [&](const auto& one) {
+        return one.second != device || one.first.find("_exps.") != std::string::npos;
+      });
   return experts ? "experts" : "weights";
 }
 
@@ -271,7 +272,9 @@ absl::Status AddParts(const std::shared_ptr<const DescribeInputs>& inputs,
     auto described = describe(i, options.fixed);
     if (described.ok()) {
       PlanDevice& device = described->device;
-      for (PlanShare& share : device.elsewhere) share.what = WhatIsFixed(options.fixed);
+      for (PlanShare& share : device.elsewhere) {
+        share.what = WhatIsFixed(options.fixed, plan.devices[share.device].name);
+      }
       device.fixed_bytes += plan.devices[i].fixed_bytes;
       problem->fetches[i] = described->needs.fetches;
       if (!device.elsewhere.empty()) problem->slots[i] = options.fixed.slots;

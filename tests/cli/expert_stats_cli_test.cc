@@ -1,5 +1,6 @@
 // Tests --expert-stats from outside: the file, what --stats and plan say, and wrong files.
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
 
@@ -15,6 +16,8 @@ using Json = nlohmann::json;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 class ExpertStatsCliTest : public CliFixture {
  protected:
@@ -116,6 +119,13 @@ TEST_F(ExpertStatsCliTest, PlanKnowsWhatSlotsGet) {
   EXPECT_LT(known["decode_ms"], even["decode_ms"]);
   const Output text = Trine(plan + " --hot-experts 4 --expert-stats " + stats_);
   EXPECT_THAT(text.text, ContainsRegex("experts, 4 of 8 in slots too: [0-9]+ % of choices"));
+  // Only the CPU's part has experts.
+  const Output both = Trine(
+      plan + " --json --hot-experts 4 -ot blk.0.attn_output=several1 --expert-stats " + stats_);
+  std::map<std::string, bool> has_slots;
+  const Json parts = Json::parse(both.text, nullptr, false)["segments"][0]["elsewhere"];
+  for (const Json& part : parts) has_slots[part["device"]] = part.contains("slots");
+  EXPECT_THAT(has_slots, UnorderedElementsAre(Pair("cpu", true), Pair("several1", false)));
   EXPECT_EQ(Stats().dump(), file) << "plan only reads it";
   const Output absent = Trine(plan + " --expert-stats " + stats_ + ".absent");
   EXPECT_EQ(absent.errors, "trine: " + stats_ + ".absent: there is no such file\n");

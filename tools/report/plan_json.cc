@@ -71,7 +71,7 @@ Json SegmentJson(const PlanReport& r, size_t i) {
          {"weight_bytes", share.bytes},
          {"decode_ms", Milliseconds(static_cast<double>(share.decode_ns))},
          {"prefill_ms", Milliseconds(static_cast<double>(share.prefill_ns))}});
-    if (const auto slots = SlotsOf(r.report.problem, s.range)) {
+    if (const auto slots = SlotsOfPart(r.report, i, j)) {
       Json& elsewhere = json["elsewhere"].back();
       elsewhere["experts"] = slots->experts;
       elsewhere["slots"] = slots->slots;

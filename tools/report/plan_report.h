@@ -1,6 +1,7 @@
 // Formats a placement for `trine plan`: as text, as JSON and as a picture.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,6 +29,10 @@ struct PlanReport {
 std::string DescribeSegment(const LayerSpan& range);
 // Returns why a device has no layers: "igpu0 is left out: too slow".
 std::string DescribeLeftOut(const PlacementReport& report, const LeftOutDevice& out);
+
+// Returns the slots for the experts that are the given part elsewhere of a segment; nullopt: the
+// part is not on the CPU, has no experts, or the segment has no slots.
+std::optional<PlannedSlots> SlotsOfPart(const PlacementReport& report, size_t segment, size_t part);
 
 // Formats the placement as text. Writes a row for each layer if `layers` is true, and a row for
 // each segment otherwise.

@@ -60,7 +60,7 @@ std::string SegmentTable(const PlanReport& r) {
     for (size_t j = 0; j < s.elsewhere.size(); ++j) {
       const SegmentShare& share = s.elsewhere[j];
       std::string what = problem.devices[s.range.device].elsewhere[j].what;
-      if (const auto slots = SlotsOf(r.report.problem, s.range)) {
+      if (const auto slots = SlotsOfPart(r.report, i, j)) {
         absl::StrAppendFormat(&what, ", %d of %d in slots too: %.0f %% of choices", slots->slots,
                               slots->experts, 100 * slots->share);
       }
@@ -223,6 +223,15 @@ std::string DescribeSegment(const LayerSpan& range) {
   }
   if (range.head) parts.push_back("head");
   return absl::StrJoin(parts, " + ");
+}
+
+std::optional<PlannedSlots> SlotsOfPart(const PlacementReport& report, size_t segment,
+                                        size_t part) {
+  const PlacedRange& range = report.placement.segments[segment].range;
+  const std::vector<PlanDevice>& devices = report.problem.plan.devices;
+  const PlanShare& share = devices[range.device].elsewhere[part];
+  if (devices[share.device].tier != "cpu" || share.what != "experts") return std::nullopt;
+  return SlotsOf(report.problem, range);
 }
 
 std::string FormatPlan(const PlanReport& r, bool layers) {
