@@ -40,10 +40,12 @@ struct EngineOptions {
   std::string kv_type_v = "f16";
   PlacementRequest placement;
   // The counts of the model's experts, which say which hot experts to begin with, and go on
-  // counting. null: they begin at 0.
+  // counting. null: they begin at 0, or at those of `expert_stats`.
   std::shared_ptr<ExpertHits> expert_hits;
   // The file that keeps these counts between runs; "": none. It is read when the model is loaded
-  // and written when the engine is destroyed. Then all choices of experts are counted.
+  // and written when the engine is destroyed, which may wait for other engines that write to the
+  // folder, up to 2 s. Then all choices of experts are counted. `expert_hits` must be null: only
+  // the engine may add to counts that it writes.
   std::string expert_stats;
   // true: the file is only read, and nothing is counted for its sake.
   bool expert_stats_read_only = false;

@@ -40,6 +40,10 @@ absl::Status CheckSizes(const EngineOptions& options) {
   if (s.ok() && options.context != EngineOptions::kDefaultContext) {
     s = within("the context size", options.context, 0, int64_t{1} << 30);
   }
+  if (s.ok() && options.expert_hits != nullptr && !options.expert_stats.empty()) {
+    s = absl::InvalidArgumentError(
+        "counts of experts are given, and a file that keeps them: it must be one of both");
+  }
   if (s.ok() && options.model_path.empty()) {
     s = absl::InvalidArgumentError("no model file was named");
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -298,6 +299,9 @@ TEST_F(ExpertStatsTest, WrongFilesAreRefusedAndStay) {
   options.expert_stats = stats_ + ".absent";
   options.expert_stats_read_only = true;
   EXPECT_EQ(Engine::Load(options).status().message(), stats_ + ".absent: there is no such file");
+  options.expert_hits = std::make_shared<ExpertHits>(shape_.layers, shape_.experts);
+  EXPECT_EQ(Engine::Load(options).status().message(),
+            "counts of experts are given, and a file that keeps them: it must be one of both");
 }
 
 // A file that can't be written costs a warning.
