@@ -341,7 +341,7 @@ Engine::~Engine() {
   }
   // An engine that was not loaded has counted nothing.
   if (expert_stats_ != nullptr) {
-    if (const absl::Status s = expert_stats_->Write(); !s.ok()) {
+    if (const absl::Status s = expert_stats_->Write(counted_experts()); !s.ok()) {
       log_(TRINE_LOG_WARNING, absl::StrCat("counts of experts are not kept: ", s.message()));
     }
   }

@@ -10,17 +10,13 @@
 
 namespace trine {
 
-ExpertStats::ExpertStats(std::string path, ExpertProfile read, std::shared_ptr<ExpertHits> hits)
-    : path_(std::move(path)),
-      read_(std::move(read)),
-      hits_(std::move(hits)),
-      before_(hits_->Snapshot()) {}
+ExpertStats::ExpertStats(std::string path, ExpertProfile read)
+    : path_(std::move(path)), read_(std::move(read)) {}
 
 absl::StatusOr<std::unique_ptr<ExpertStats>> ExpertStats::Open(const std::string& path,
                                                                const gguf::File& file,
                                                                const ModelConfig& config,
-                                                               std::shared_ptr<ExpertHits> hits,
-                                                               bool must_exist) {
+                                                               ExpertHits* hits, bool must_exist) {
   if (config.experts.count == 0) {
     return Invalid("expert stats, ", path, ": the model has no experts");
   }
@@ -44,11 +40,10 @@ absl::StatusOr<std::unique_ptr<ExpertStats>> ExpertStats::Open(const std::string
       hits->Add(static_cast<int64_t>(layer), static_cast<int64_t>(e), of_layer[e]);
     }
   }
-  return std::unique_ptr<ExpertStats>(new ExpertStats(path, *std::move(profile), std::move(hits)));
+  return std::unique_ptr<ExpertStats>(new ExpertStats(path, *std::move(profile)));
 }
 
-absl::Status ExpertStats::Write() const {
-  const ExpertCounts run = hits_->Snapshot().Since(before_);
+absl::Status ExpertStats::Write(const ExpertCounts& run) const {
   if (run.choices() == 0) return absl::OkStatus();
   return AddToExpertProfile(path_, read_, run);
 }

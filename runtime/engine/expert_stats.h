@@ -15,27 +15,24 @@ namespace trine {
 
 class ExpertStats {
  public:
-  // Reads the file, if there is one, and adds its hits to `hits`, which counts for the engine. The
+  // Reads the file, if there is one, and adds its hits to `hits`, which count for the engine. The
   // error names the file if it is no profile of the model's experts, or if the model has none. If
   // there is no file, it must be possible to create it; `must_exist`: it is an error.
   static absl::StatusOr<std::unique_ptr<ExpertStats>> Open(const std::string& path,
                                                            const gguf::File& file,
                                                            const ModelConfig& config,
-                                                           std::shared_ptr<ExpertHits> hits,
-                                                           bool must_exist);
+                                                           ExpertHits* hits, bool must_exist);
   ExpertStats(const ExpertStats&) = delete;
   ExpertStats& operator=(const ExpertStats&) = delete;
 
   // Adds the hits since Open to the file. Does nothing if there are none. Call it once.
-  absl::Status Write() const;
+  absl::Status Write(const ExpertCounts& run) const;
 
  private:
-  ExpertStats(std::string path, ExpertProfile read, std::shared_ptr<ExpertHits> hits);
+  ExpertStats(std::string path, ExpertProfile read);
 
   const std::string path_;
   const ExpertProfile read_;
-  const std::shared_ptr<ExpertHits> hits_;
-  const ExpertCounts before_;  // what `hits_` had after Open
 };
 
 }  // namespace trine

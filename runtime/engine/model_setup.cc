@@ -151,7 +151,7 @@ absl::Status MakeHits(const EngineOptions& options, ModelSetup* setup) {
                    " layers with ", hits.experts(), " experts each");
   }
   if (options.expert_stats.empty()) return absl::OkStatus();
-  auto stats = ExpertStats::Open(options.expert_stats, *setup->file, config, setup->hits,
+  auto stats = ExpertStats::Open(options.expert_stats, *setup->file, config, setup->hits.get(),
                                  options.expert_stats_read_only);
   if (!stats.ok()) return stats.status();
   if (options.expert_stats_read_only) return absl::OkStatus();
