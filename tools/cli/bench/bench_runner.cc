@@ -14,6 +14,7 @@
 #include "runtime/gguf/model_summary.h"
 #include "runtime/model/run/decode_bytes.h"
 #include "runtime/tokenizer/utf8.h"
+#include "tools/cli/options/describe_placement.h"
 #include "tools/cli/options/engine_arguments.h"
 #include "tools/report/text_table.h"
 

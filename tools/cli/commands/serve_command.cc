@@ -21,6 +21,7 @@
 #include "runtime/template/template.h"
 #include "runtime/tokenizer/utf8.h"
 #include "tools/cli/commands/commands.h"
+#include "tools/cli/options/describe_placement.h"
 #include "tools/cli/options/engine_arguments.h"
 #include "tools/cli/options/generation_arguments.h"
 #include "tools/cli/options/read_input.h"

@@ -64,9 +64,6 @@ EngineOptions EngineOptionsOf(const EngineArguments& arguments);
 // Loads the model. Shows progress on the terminal and warnings on stderr.
 absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& arguments);
 
-// Returns a text such as "CPU(4L) + dGPU(28L)", or one that names the devices that share rows.
-std::string DescribePlacement(const Engine& engine, const EngineOptions& options);
-
 // Prints the answer to --list-devices. Returns the exit code.
 int PrintDevices(const EngineArguments& arguments);
 
