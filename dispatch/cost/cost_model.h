@@ -34,8 +34,8 @@ double ProductFlops(const OpGraph& graph, size_t op, const PassShape& pass);
 // The part of the chosen experts that an op computes, if several devices divide them.
 struct ExpertPart {
   double choices = 1;  // its part of all choices
-  double experts =
-      0;  // the most experts that it may have to compute; 0: all that it has weights of
+  // The most experts that it may have to compute; 0: all that it has weights of.
+  double experts = 0;
 };
 
 // Predicts one op, without `run_ns` and `correction` of DeviceCosts. `part` counts for products

@@ -28,8 +28,8 @@ struct ModelSetup {
   ModelConfig config;
   SegmentLimits limits;
   std::shared_ptr<ExpertHits> hits;  // counts of the model's experts
-  std::unique_ptr<ExpertStats>
-      expert_stats;  // null: no file keeps the counts, or it is not written
+  // null: no file keeps the counts, or it is not written.
+  std::unique_ptr<ExpertStats> expert_stats;
   OwnedDevices devices;
   std::unique_ptr<Placer> placer;  // points to `devices`, so it must be destroyed before them
 };
