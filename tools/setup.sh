@@ -47,7 +47,7 @@ trine_test_packages=(
   "zsh: its completions are not tried"
   "fish: its completions are not tried"
   "hipcc: kernels are not compiled for AMD's GPUs"
-  "libopenblas-serial-dev: the BLAS backend is not built and tried on OpenBLAS"
+  "libopenblas-pthread-dev: the BLAS backend is not built and tried on OpenBLAS"
   "libdnnl-dev: the BLAS backend is not built and tried on oneDNN"
   "chromium: the server's page is not tried in a browser"
   "fonts-dejavu-core: the server's page is tried without letters"

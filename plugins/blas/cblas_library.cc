@@ -5,6 +5,7 @@
 
 // Not part of CBLAS. Weak: null if the linked library lacks the function.
 extern "C" {
+[[gnu::weak]] int openblas_get_parallel(void);
 [[gnu::weak]] void openblas_set_num_threads(int threads);
 [[gnu::weak]] char* openblas_get_config(void);
 [[gnu::weak]] char* openblas_get_corename(void);
@@ -14,6 +15,13 @@ extern "C" {
 
 namespace blas {
 namespace {
+
+// Returns whether several threads may call the library at once. An OpenBLAS that was built without
+// threads hands the same memory to all callers, unless it was built with locks, which it does not
+// tell: one product in ten comes out wrong.
+bool AllowsManyCallers() {
+  return openblas_get_parallel == nullptr || openblas_get_parallel() != 0;
+}
 
 // Applies to the calling thread, or to the whole process, as the library has it: so every thread
 // calls it once.
@@ -51,7 +59,7 @@ class CblasLibrary : public Library {
 
 const Library* Cblas() {
   static const CblasLibrary library;
-  return &library;
+  return AllowsManyCallers() ? &library : nullptr;
 }
 
 }  // namespace blas

@@ -10,6 +10,18 @@
 #include "runtime/model/weights/pack_cache.h"
 
 namespace trine {
+namespace {
+
+// Returns whether a device has slots for experts.
+bool HasSlots(const Model& model) {
+  for (size_t stage = 0; stage < model.stage_count(); ++stage) {
+    if (model.experts(stage) != nullptr) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& options) {
   const LogSink log = options.log ? options.log : [](uint32_t, const std::string&) {};
   const auto begin = Trace::Clock::now();
@@ -118,6 +130,10 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   if (limits.max_context > config.n_ctx_train) {
     log(TRINE_LOG_WARNING, absl::StrCat("a context of ", limits.max_context, " is more than the ",
                                         config.n_ctx_train, " the model was trained with"));
+  }
+  if (options.placement.hot_experts.value_or(0) > 0 && !HasSlots(*engine->model_)) {
+    log(TRINE_LOG_WARNING,
+        "--hot-experts has no effect: no layer with experts on the CPU is on another device");
   }
   return engine;
 }

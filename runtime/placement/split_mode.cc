@@ -198,7 +198,7 @@ absl::StatusOr<std::map<int64_t, int64_t>> SlotsFor(
   if (wanted <= 0) return slots;
   if (wanted >= config.experts.count) {
     return Invalid("--hot-experts ", wanted, ": a layer has ", config.experts.count,
-                   " experts, and some are on the CPU");
+                   " experts, so that it may be at most ", config.experts.count - 1);
   }
   const std::vector<LayerParts> layers = FindLayerParts(file);
   for (size_t layer = 0; layer < layers.size(); ++layer) {

@@ -194,6 +194,37 @@ TEST_F(ExpertStatsTest, TheFileSaysWhichExpertsBeginInSlots) {
   }
 }
 
+// Slots that were asked for and that no device can have are told of.
+TEST_F(ExpertStatsTest, SlotsWithoutEffectAreAWarning) {
+  EngineOptions options = MoeOptions();
+  options.placement.hot_experts = 1;
+  std::string logged;
+  options.log = [&](uint32_t, const std::string& line) { logged += line + "\n"; };
+  options.placement.split = SplitOf("cpu:100%");
+  ASSERT_NE(MustLoad(options), nullptr);
+  EXPECT_NE(logged.find("--hot-experts has no effect"), std::string::npos) << logged;
+  logged.clear();
+  options.placement.split = SplitOf("several0:100%");
+  ASSERT_NE(MustLoad(options), nullptr);
+  EXPECT_EQ(logged.find("--hot-experts"), std::string::npos) << logged;
+}
+
+// A profile that is named by a link is written where the link leads to.
+TEST_F(ExpertStatsTest, ALinkStaysALink) {
+  const std::string link = stats_ + ".link";
+  fs::create_symlink(stats_, link);
+  EngineOptions options = MoeOptions();
+  options.expert_stats = link;
+  for (int run = 1; run <= 2; ++run) {
+    HashOf(MustLoad(options).get(), kPrompt);
+    EXPECT_TRUE(fs::is_symlink(link));
+    const auto profile = ReadExpertProfile(stats_);
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    EXPECT_EQ(profile->tokens(), static_cast<uint64_t>(run) * kPrompt.size());
+  }
+  fs::remove(link);
+}
+
 // Where a device is too small for the model, the planner gives it slots if the file's counts make
 // that the fastest prediction.
 TEST_F(ExpertStatsTest, ThePlannerChoosesSlotsWhereTheyPay) {

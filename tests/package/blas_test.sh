@@ -146,6 +146,17 @@ END
   done
 }
 
+# An OpenBLAS without threads is not used: it hands the same memory to all threads that call it.
+avoid_serial_cblas() {
+  [[ " ${libraries[*]} " == *" cblas "* && -z $flags ]] || return 0
+  echo 'extern "C" int openblas_get_parallel() { return 0; }' >"$work/serial.cc"
+  "$cxx" -shared -fPIC -o "$work/libserial.so" "$work/serial.cc"
+  local others=none
+  [ ${#libraries[@]} = 1 ] || others=onednn
+  LD_PRELOAD="$work/libserial.so" expect_refusal "$plugin" library=cblas \
+    "the option library is 'cblas': this plugin can use $others"
+}
+
 use_each_library() {
   local library
   for library in "${libraries[@]}"; do
@@ -169,4 +180,5 @@ stay_exact_without_permission
 use_options
 use_each_library
 avoid_onednn
+avoid_serial_cblas
 build_without

@@ -222,7 +222,7 @@ void DividedExperts::BeginMoves() {
     auto move = NextMove();
     if (!move) break;
     Layer& layer = layers_[move->layer];
-    layer.slots.Empty(move->slot);
+    layer.slots.Await(move->slot, move->expert);
     for (const Weight& weight : layer.weights) budget_ -= static_cast<double>(ExpertBytes(weight));
     under_way_.push_back(*std::move(move));
   }

@@ -249,8 +249,14 @@ absl::StatusOr<ExpertProfile> ReadExpertProfile(const std::string& path) {
   return profile;
 }
 
-absl::Status AddToExpertProfile(const std::string& path, const ExpertProfile& read,
+absl::Status AddToExpertProfile(const std::string& named, const ExpertProfile& read,
                                 const ExpertCounts& run) {
+  // A link stays: the file that it leads to is replaced.
+  std::error_code error;
+  const bool is_link = std::filesystem::is_symlink(named, error);
+  const std::filesystem::path target =
+      is_link ? std::filesystem::weakly_canonical(named, error) : std::filesystem::path();
+  const std::string path = target.empty() ? named : target.string();
   const FolderLock lock(path);
   if (absl::Status s = lock.Wait(); !s.ok()) return gguf::About(path, s);
   auto now = ReadExpertProfile(path);

@@ -19,6 +19,7 @@ constexpr double kMore = 8;
 ExpertSlots::ExpertSlots(int64_t experts, int64_t slots)
     : slot_of_(static_cast<size_t>(experts), kNone),
       in_slot_(static_cast<size_t>(slots), kNone),
+      awaited_(static_cast<size_t>(slots), kNone),
       recent_(static_cast<size_t>(experts), 0) {
   for (int32_t i = 0; i < slots; ++i) Fill(i, i);
 }
@@ -49,21 +50,22 @@ std::optional<ExpertSlots::Exchange> ExpertSlots::Best() const {
     const int32_t expert = in_slot_[slot];
     return expert == kNone ? -1.0 : recent_[static_cast<size_t>(expert)];
   };
-  if (in_slot_.empty() || in_slot_.size() == slot_of_.size()) return std::nullopt;
-  size_t coldest = 0;
-  for (size_t slot = 1; slot < in_slot_.size(); ++slot) {
-    if (hits_in(slot) < hits_in(coldest)) coldest = slot;
+  std::optional<size_t> coldest;
+  for (size_t slot = 0; slot < in_slot_.size(); ++slot) {
+    if (awaited_[slot] != kNone) continue;
+    if (!coldest || hits_in(slot) < hits_in(*coldest)) coldest = slot;
   }
   std::optional<size_t> hottest;
   for (size_t expert = 0; expert < slot_of_.size(); ++expert) {
-    if (slot_of_[expert] != kNone) continue;
+    const auto id = static_cast<int32_t>(expert);
+    if (slot_of_[expert] != kNone || std::count(awaited_.begin(), awaited_.end(), id) > 0) continue;
     if (!hottest || recent_[expert] > recent_[*hottest]) hottest = expert;
   }
-  if (!hottest) return std::nullopt;
-  const double before = hits_in(coldest), after = recent_[*hottest];
+  if (!coldest || !hottest) return std::nullopt;
+  const double before = hits_in(*coldest), after = recent_[*hottest];
   const bool empty = before < 0;
   if (!empty && (after < kTimes * before || after < before + kMore)) return std::nullopt;
-  return Exchange{static_cast<int64_t>(coldest), static_cast<int32_t>(*hottest),
+  return Exchange{static_cast<int64_t>(*coldest), static_cast<int32_t>(*hottest),
                   after - std::max(before, 0.0)};
 }
 
@@ -96,8 +98,14 @@ void ExpertSlots::Empty(int64_t slot) {
   expert = kNone;
 }
 
+void ExpertSlots::Await(int64_t slot, int32_t expert) {
+  Empty(slot);
+  awaited_[static_cast<size_t>(slot)] = expert;
+}
+
 void ExpertSlots::Fill(int64_t slot, int32_t expert) {
   Empty(slot);
+  awaited_[static_cast<size_t>(slot)] = kNone;
   in_slot_[static_cast<size_t>(slot)] = expert;
   slot_of_[static_cast<size_t>(expert)] = static_cast<int32_t>(slot);
 }

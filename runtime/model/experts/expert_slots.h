@@ -36,19 +36,24 @@ class ExpertSlots {
     double gain = 0;  // how many more of the recent hits home would have had
   };
   // Returns the exchange that gains most; nullopt if none is worth the copy. An expert that is
-  // chosen about as often as another one does not replace it.
+  // chosen about as often as another one does not replace it. Leaves out slots that await an
+  // expert, and the experts that they await.
   std::optional<Exchange> Best() const;
 
   // Returns the exchanges after which home has the experts with the most recent hits.
   std::vector<Exchange> ToTheMostChosen() const;
 
-  // Marks a slot as empty, so that its memory may be written.
-  void Empty(int64_t slot);
+  // Empties a slot, so that its memory may be written. It awaits the expert until Fill is called.
+  void Await(int64_t slot, int32_t expert);
+  // Puts an expert into a slot, in place of the one that is there.
   void Fill(int64_t slot, int32_t expert);
 
  private:
+  void Empty(int64_t slot);
+
   std::vector<int32_t> slot_of_;  // by expert
   std::vector<int32_t> in_slot_;  // by slot
+  std::vector<int32_t> awaited_;  // by slot: the expert that it awaits
   std::vector<double> recent_;    // by expert: its recent hits
 };
 

@@ -31,7 +31,7 @@ TEST(ExpertSlotsTest, EachChosenExpertIsOnOneDevice) {
   const Ids ids = {5, 0, 1, 3};
   EXPECT_EQ(Divided(slots, ids, true), (Ids{-1, 0, 1, -1}));
   EXPECT_EQ(Divided(slots, ids, false), (Ids{5, -1, -1, 3}));
-  slots.Empty(0);  // while an expert is on its way, the other device has both
+  slots.Await(0, 5);  // while an expert is on its way, the other device has both
   EXPECT_EQ(Divided(slots, ids, true), (Ids{-1, -1, 1, -1}));
   EXPECT_EQ(Divided(slots, ids, false), (Ids{5, 0, -1, 3}));
   slots.Fill(0, 5);
@@ -53,6 +53,27 @@ TEST(ExpertSlotsTest, ExchangesTheLeastChosenForTheMostChosen) {
   EXPECT_GT(best->gain, 25);
   slots.Fill(best->slot, best->expert);
   EXPECT_FALSE(slots.Best().has_value()) << "3 is chosen less often than 4 and 1";
+}
+
+// While an expert is on its way, the next best exchange is another slot's and another expert's.
+TEST(ExpertSlotsTest, DoesNotBringAnExpertTwice) {
+  ExpertSlots slots(6, 2);
+  for (int i = 0; i < 30; ++i) slots.Notice(Ids{5, 4}, 1);
+  for (int i = 0; i < 10; ++i) slots.Notice(Ids{5}, 1);
+  const auto first = slots.Best();
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->expert, 5);
+  slots.Await(first->slot, first->expert);
+  const auto second = slots.Best();
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->expert, 4);
+  EXPECT_NE(second->slot, first->slot);
+  slots.Await(second->slot, second->expert);
+  EXPECT_FALSE(slots.Best().has_value()) << "all slots await an expert";
+  slots.Fill(first->slot, first->expert);
+  slots.Fill(second->slot, second->expert);
+  EXPECT_EQ(AtHome(slots), (Ids{4, 5}));
+  EXPECT_FALSE(slots.Best().has_value());
 }
 
 // An expert that is chosen about as often does not replace another one, back and forth.

@@ -228,8 +228,8 @@ absl::Status Model::AddTaps(size_t index, const SegmentOwners& owners, SegmentGr
   if (taps_ == TapLevel::kNone) return absl::OkStatus();
   if (owners.elsewhere()) {
     return absl::UnimplementedError(
-        "passes are captured where devices have whole layers: not with --split-mode row or "
-        "--override-tensor");
+        "passes are captured where devices have whole layers: not with --split-mode row, "
+        "--override-tensor, --cpu-moe, --n-cpu-moe or --hot-experts");
   }
   Stage& stage = stages_[index];
   stage.taps = FindTaps(*whole, taps_);
