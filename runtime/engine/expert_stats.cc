@@ -13,10 +13,11 @@ namespace trine {
 ExpertStats::ExpertStats(std::string path, ExpertProfile read)
     : path_(std::move(path)), read_(std::move(read)) {}
 
-absl::StatusOr<std::unique_ptr<ExpertStats>> ExpertStats::Open(const std::string& path,
+absl::StatusOr<std::unique_ptr<ExpertStats>> ExpertStats::Open(const std::string& named,
                                                                const gguf::File& file,
                                                                const ModelConfig& config,
                                                                ExpertHits* hits, bool must_exist) {
+  const std::string path = WithoutLinks(named);
   if (config.experts.count == 0) {
     return Invalid("expert stats, ", path, ": the model has no experts");
   }

@@ -249,14 +249,20 @@ absl::StatusOr<ExpertProfile> ReadExpertProfile(const std::string& path) {
   return profile;
 }
 
-absl::Status AddToExpertProfile(const std::string& named, const ExpertProfile& read,
-                                const ExpertCounts& run) {
-  // A link stays: the file that it leads to is replaced.
+std::string WithoutLinks(const std::string& path) {
+  constexpr int kMostLinks = 40;
+  std::filesystem::path now = path;
   std::error_code error;
-  const bool is_link = std::filesystem::is_symlink(named, error);
-  const std::filesystem::path target =
-      is_link ? std::filesystem::weakly_canonical(named, error) : std::filesystem::path();
-  const std::string path = target.empty() ? named : target.string();
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(now, error); ++i) {
+    const std::filesystem::path next = std::filesystem::read_symlink(now, error);
+    if (error) return path;
+    now = now.parent_path() / next;  // `next` itself if it is absolute
+  }
+  return now.string();
+}
+
+absl::Status AddToExpertProfile(const std::string& path, const ExpertProfile& read,
+                                const ExpertCounts& run) {
   const FolderLock lock(path);
   if (absl::Status s = lock.Wait(); !s.ok()) return gguf::About(path, s);
   auto now = ReadExpertProfile(path);

@@ -46,6 +46,9 @@ absl::StatusOr<ExpertProfile> ParseExpertProfile(std::string_view text);
 // Returns FAILED_PRECONDITION, saying what differs, for a profile of another model.
 absl::Status CheckFits(const ExpertProfile& profile, const ExpertModel& model);
 
+// Returns the path that symbolic links lead to. A file that is replaced there leaves the links as
+// they are.
+std::string WithoutLinks(const std::string& path);
 // Reads a file. All errors name it; NOT_FOUND: there is none.
 absl::StatusOr<ExpertProfile> ReadExpertProfile(const std::string& path);
 // Adds the hits of a run to those of the file, which may have grown since it was read, and replaces
