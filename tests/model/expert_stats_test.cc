@@ -109,7 +109,7 @@ TEST_F(ExpertStatsTest, CountsAreTheSameWhereverExpertsAre) {
         if (first.empty()) first = counts.hits;
         EXPECT_EQ(counts.hits, first);
       } else if (c.mode == SplitMode::kLayer && *c.overrides == '\0' && c.cpu_experts == 0) {
-        EXPECT_EQ(counts.choices(), 0u) << "nobody asked for it";
+        EXPECT_EQ(counts.choices(), 0u) << "no file was named";
       }
       if (c.hot_experts > 0) {
         EXPECT_GT(engine->expert_hits().in_slots(), 0u);
