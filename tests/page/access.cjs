@@ -105,7 +105,7 @@ module.exports = (shared) => {
     mock.plans.push({ pieces: ["All ", "is ", "said."], delayMs: 100 });
     await say(page, "Hello");
     await answered(page);
-    assert.equal(await page.getByRole("status").textContent(), "All is said.");
+    assert.deepEqual(await page.getByRole("status").locator("p").allTextContents(), ["The model answers.", "All is said."]);
     assert.equal(await page.locator(".assistant").getAttribute("aria-busy"), null);
   });
 

@@ -89,7 +89,7 @@ module.exports = (shared) => {
       await box(page).press("Enter");
       await status.getByText("The model answers.").waitFor();
       await page.locator(".assistant .note:not(:empty)").waitFor();
-      assert.equal((await status.textContent()).trim(), (await answers(page).textContent()).trim());
+      assert.equal((await status.locator("p").last().textContent()).trim(), (await answers(page).textContent()).trim());
       assert.equal(await page.locator(".assistant").getAttribute("aria-busy"), null);
       assert.deepEqual(await page.getByRole("article").evaluateAll((all) => all.map((one) => one.ariaLabel)), ["You", "Model"]);
       await page.getByRole("button", { name: "Copy answer" }).click();

@@ -21,14 +21,12 @@ export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-let clearTimer = 0;
-
-// Makes a screen reader read the text once.
+// Makes a screen reader read the text once. Each text has its own element, because a text that
+// replaced the one before it could keep that one from being read.
 export function announce(text) {
-  const region = byId("announcer");
-  region.textContent = text;
-  clearTimeout(clearTimer);
-  clearTimer = setTimeout(() => (region.textContent = ""), 15000);
+  const said = el("p", {}, text);
+  byId("announcer").append(said);
+  setTimeout(() => said.remove(), 15000);
 }
 
 // Copies, and shows the outcome on the button and to a screen reader.
