@@ -52,6 +52,8 @@ FoundDevice Describe(int index, const DeviceChoice& choice) {
       static_cast<uint32_t>(std::max(1, Attribute(gpuAttribute::kMultiprocessors, index)));
   found.shape.shared_bytes =
       static_cast<uint32_t>(std::max(16 << 10, Attribute(gpuAttribute::kSharedBytes, index)));
+  found.shape.asked_shared_bytes =
+      static_cast<uint32_t>(std::max(0, Attribute(gpuAttribute::kAskedSharedBytes, index)));
   found.shape.unit = MatrixUnitOf(found.arch);
   if (kIsEmulated && !choice.host) {
     found.reason = "emulated on the CPU: counts only with TRINE_HIP_ALLOW_HOST=1";

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/hip/gemm/gemm_args.h"
+#include "kernels/hip/gemm/gemm_choice.h"
 #include "kernels/hip/gemm/gemm_kernels.h"
 #include "kernels/hip/gpu/device.h"
 #include "kernels/quant/packed_rows.h"
@@ -11,7 +12,7 @@
 namespace trine::hip {
 namespace {
 
-// ---- The columns of experts ------------------------------------------------------------------
+int64_t Tiles(int64_t count, uint32_t size) { return (count + size - 1) / size; }
 
 constexpr uint32_t kListThreads = 512;
 constexpr int64_t kMaxExperts = 4096;  // two words of shared memory for each
@@ -65,55 +66,6 @@ TRINE_KERNEL(kListThreads) ListKernel(ListArgs args) {
   }
 }
 
-// ---- Choices ---------------------------------------------------------------------------------
-
-int64_t Tiles(int64_t count, uint32_t size) { return (count + size - 1) / size; }
-
-// Returns the device's unit, or kDot4 if there are no kernels for it (another vendor's unit).
-MatrixUnit UnitOf(const DeviceShape& shape) {
-  const bool there = PackedGemm(quant::Type::kQ8_0, shape.unit, false) != nullptr;
-  return there ? shape.unit : MatrixUnit::kDot4;
-}
-
-// Returns whether to use large tiles. They do more work for each load, but there must be enough
-// tiles for the device, and enough columns to fill them.
-bool Large(const Product& product, const DeviceShape& shape) {
-  if (!HasLargeTiles(UnitOf(shape), product.w.type, product.w.packed)) return false;
-  int64_t columns = product.columns(), tiles = Tiles(columns, kLargeTile.columns);
-  if (product.ids.present()) {
-    const int64_t experts = std::max<int64_t>(1, product.w.dims[2]);
-    columns /= experts;  // of each expert, on average
-    tiles = experts * Tiles(columns, kLargeTile.columns);
-  }
-  return columns > kLargeTile.columns / 2 &&
-         4 * tiles * Tiles(product.w.dims[1], kLargeTile.rows) >=
-             3 * int64_t{shape.multiprocessors};
-}
-
-TileShape ShapeOf(const Product& product, const DeviceShape& shape) {
-  if (!quant::IsQuantized(product.w.type)) return kFloatTile;
-  TileShape tile = Large(product, shape) ? kLargeTile : kSmallTile;
-  if (HasWholeWaves(UnitOf(shape))) tile.threads *= 2;
-  return tile;
-}
-
-GemmKernel KernelOf(const Product& product, const DeviceShape& shape) {
-  const quant::Type type = product.w.type;
-  if (!quant::IsQuantized(type)) return FloatGemm(type, product.w.packed);
-  const MatrixUnit unit = UnitOf(shape);
-  const bool large = Large(product, shape);
-  if (product.w.packed) return PackedGemm(type, unit, large);
-  const GemmKernel small = SmallBlockGemm(type, unit, large);
-  return small != nullptr ? small : SuperBlockGemm(type, unit, large);
-}
-
-int64_t ColumnTiles(const Product& product, const TileShape& tile) {
-  const int64_t columns = product.columns();
-  if (!product.ids.present()) return Tiles(columns, tile.columns);
-  // Every expert, and the ids that are no expert, may have a tile that is not full.
-  return std::min(columns, columns / tile.columns + product.w.dims[2] + 1);
-}
-
 bool Aligned(const Tensor& t, uint64_t bytes) {
   const auto all = reinterpret_cast<uintptr_t>(t.data) | static_cast<uint64_t>(t.strides[1]) |
                    static_cast<uint64_t>(t.strides[2]);
@@ -155,7 +107,7 @@ uint64_t GemmScratchBytes(const Product& product, const DeviceShape& shape) {
   if (!product.ids.present()) return 0;
   // Counts small tiles, because they are the most numerous, and a product of the same weights with
   // fewer columns may use them.
-  TileShape tile = ShapeOf(product, shape);
+  TileShape tile = ChooseGemm(product, shape).tile;
   tile.columns = std::min(tile.columns, kSmallTile.columns);
   const int64_t tiles = ColumnTiles(product, tile);
   return 4 * static_cast<uint64_t>(kListTiles + kListTileWords * tiles + product.columns());
@@ -165,7 +117,8 @@ void AddGemm(const Product& product, const DeviceShape& shape, std::byte* scratc
              std::vector<Launch>* launches) {
   const Tensor &w = product.w, &x = product.x, &y = product.y;
   if (y.elements() == 0) return;
-  const TileShape tile = ShapeOf(product, shape);
+  const TileKernel chosen = ChooseGemm(product, shape);
+  const TileShape& tile = chosen.tile;
   const int64_t tiles = ColumnTiles(product, tile);
   GemmArgs args{};
   args.w = w.data;
@@ -202,9 +155,9 @@ void AddGemm(const Product& product, const DeviceShape& shape, std::byte* scratc
     args.lists = lists.lists;
   }
   const auto row_tiles = static_cast<uint32_t>(Tiles(args.n, tile.rows));
-  launches->push_back(MakeLaunch(KernelOf(product, shape),
+  launches->push_back(MakeLaunch(chosen.kernel,
                                  {static_cast<uint32_t>(tiles), std::min(row_tiles, kMaxGridYZ)},
-                                 {tile.threads}, args));
+                                 {tile.threads}, args, chosen.shared_bytes));
 }
 
 }  // namespace trine::hip

@@ -44,4 +44,19 @@ GemmKernel SuperBlockGemm(quant::Type type, MatrixUnit unit, bool large);
 GemmKernel PackedGemm(quant::Type type, MatrixUnit unit, bool large);
 GemmKernel FloatGemm(quant::Type type, bool packed);
 
+// A kernel, and how it is started.
+struct TileKernel {
+  GemmKernel kernel = nullptr;
+  TileShape tile = {};
+  uint32_t shared_bytes = 0;  // dynamic shared memory
+  uint32_t resident = 1;      // blocks of threads on a multiprocessor
+};
+
+// Tiles of rows and columns.
+enum class ByClassTile { k128x128, k128x64, k128x32 };
+
+// Returns the kernel for packed weights that takes one class after the other, or none if there is
+// none for the type. Only for MatrixUnit::kMma.
+TileKernel ByClassGemm(quant::Type type, ByClassTile tile);
+
 }  // namespace trine::hip

@@ -148,6 +148,11 @@ std::vector<DeviceShape> ShapesFor(Type type) {
 #endif
   for (const MatrixUnit unit : units) {
     for (const uint32_t processors : {1u, 100000u}) shapes.push_back({processors, 48 << 10, unit});
+    if (unit != MatrixUnit::kMma) continue;
+    // Kernels that take one class after the other, in blocks of all sizes.
+    for (const uint32_t shared : {80u << 10, 115u << 10, 227u << 10}) {
+      shapes.push_back({1, 48 << 10, unit, shared});
+    }
   }
   return shapes;
 }

@@ -257,6 +257,47 @@ TRINE_DEVICE void Prefetch([[maybe_unused]] const void* p) {
 #endif
 }
 
+// Begins to copy kBytes (4, 8 or 16), aligned to as many, into the block's shared memory. The copy
+// belongs to the thread's open group. Until AwaitCopies has returned, and the block has met if
+// other threads read it, the destination holds anything, and the source must not change.
+template <int kBytes>
+TRINE_DEVICE void BeginCopy(void* to, const void* from) {
+  static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16);
+#if defined(TRINE_GPU_HOST)
+  emulator::BeginCopy(to, from, kBytes);
+#elif defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+  if constexpr (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from) : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(from), "n"(kBytes)
+                 : "memory");
+  }
+#else
+  __builtin_memcpy(__builtin_assume_aligned(to, kBytes), __builtin_assume_aligned(from, kBytes),
+                   kBytes);
+#endif
+}
+
+// Closes the thread's group of copies, which may be empty, and opens the next one.
+TRINE_DEVICE void EndCopyGroup() {
+#if defined(TRINE_GPU_HOST)
+  emulator::EndCopyGroup();
+#elif defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+// Waits until at most the kLeft latest of the thread's closed groups are under way.
+template <int kLeft>
+TRINE_DEVICE void AwaitCopies() {
+#if defined(TRINE_GPU_HOST)
+  emulator::AwaitCopyGroups(kLeft);
+#elif defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
+#endif
+}
+
 // Keeps the compiler from moving later loads before this point. AMD's compilers begin all loads of
 // a long run of code at its top, and then have no registers left.
 TRINE_DEVICE void KeepLoadsBehind() {

@@ -135,6 +135,9 @@ gpuError gpuGetAttribute(int* value, gpuAttribute attribute, int device) {
     case gpuAttribute::kSharedBytes:
       *value = 48 << 10;
       break;
+    case gpuAttribute::kAskedSharedBytes:
+      *value = 227 << 10;
+      break;
     case gpuAttribute::kMajor:
     case gpuAttribute::kMinor:
       *value = 0;

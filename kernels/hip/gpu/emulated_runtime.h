@@ -105,6 +105,7 @@ enum class gpuAttribute {
   kL2Bytes,
   kIntegrated,
   kSharedBytes,
+  kAskedSharedBytes,
   kMajor,
   kMinor,
 };

@@ -1,6 +1,7 @@
 #include "kernels/hip/gpu/emulator.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -22,6 +23,14 @@ Settings settings;
 
 enum class State { kReady, kAtBarrier, kMeeting, kDone };
 
+// A copy that a thread has begun and not yet awaited.
+struct PendingCopy {
+  void* to;
+  const void* from;
+  size_t bytes;
+  uint32_t group;  // the number of groups that the thread had closed when the copy began
+};
+
 // A thread of a kernel. Most of the emulator's time goes into switching from one Thread to the
 // next, so the members for that are in one cache line.
 struct alignas(64) Thread {
@@ -32,6 +41,8 @@ struct alignas(64) Thread {
   int from = 0;  // the source line where it meets
   Fiber fiber;
   Where where;
+  std::vector<PendingCopy> copies;  // under way
+  uint32_t copy_groups = 0;         // closed
 };
 
 std::string Place(const Where& where) {
@@ -95,6 +106,30 @@ class Runner {
   }
   void* DynamicSharedMemory() { return dynamic_.data(); }
 
+  void BeginCopy(const PendingCopy& copy) {
+    const bool at_once =
+        settings_.order == Order::kReverse || (settings_.order == Order::kRandom && Random(2) == 0);
+    if (at_once) std::memcpy(copy.to, copy.from, copy.bytes);
+    // Stays in the list, so that forgetting to wait is found with every order.
+    current_->copies.push_back(
+        {copy.to, copy.from, at_once ? 0 : copy.bytes, current_->copy_groups});
+  }
+  void EndCopyGroup() { ++current_->copy_groups; }
+  void AwaitCopyGroups(uint32_t left) {
+    std::erase_if(current_->copies, [&](const PendingCopy& copy) {
+      if (copy.group + left >= current_->copy_groups) return false;
+      std::memcpy(copy.to, copy.from, copy.bytes);
+      return true;
+    });
+  }
+
+  // Called by a thread whose kernel has returned.
+  void End() {
+    if (!current_->copies.empty()) Wrong("a thread ends with copies under way", *current_);
+    current_->state = State::kDone;
+    current_->fiber.Leave(true);
+  }
+
  private:
   uint64_t Random(uint64_t below) {
     random_ ^= random_ << 13;
@@ -144,6 +179,8 @@ class Runner {
       t.where = {
           {i % size.x, i / size.x % size.y, i / size.x / size.y}, block, size, launch_->grid};
       t.state = State::kReady;
+      t.copies.clear();
+      t.copy_groups = 0;
       if (!t.fiber.Start(&Body)) return Wrong("no memory for a thread's stack", t);
     }
     for (;;) {
@@ -255,8 +292,7 @@ void Runner::Body() {
   Runner& runner = ThisRunner();
   const Launch& launch = *runner.launch_;
   launch.call(launch.kernel, launch.args);
-  runner.current_->state = State::kDone;
-  runner.current_->fiber.Leave(true);
+  runner.End();
 }
 
 }  // namespace
@@ -284,6 +320,11 @@ void MeetLanes(Meeting meeting, void* mine, int from) {
 void MeetWave(Meeting meeting, void* mine, int from) {
   ThisRunner().Meet(kWholeWave, meeting, mine, from);
 }
+void BeginCopy(void* to, const void* from, size_t bytes) {
+  ThisRunner().BeginCopy({to, from, bytes, 0});
+}
+void EndCopyGroup() { ThisRunner().EndCopyGroup(); }
+void AwaitCopyGroups(uint32_t left) { ThisRunner().AwaitCopyGroups(left); }
 void SyncLanes(int from) {
   MeetLanes([](void**) -> const char* { return nullptr; }, nullptr, from);
 }

@@ -3,7 +3,8 @@
 // Runs the blocks one after the other. The threads of a block are fibers. Each runs until it has to
 // wait for others, in a barrier or in an exchange between lanes (a meeting), or until it returns.
 // Reports, with block and thread, what hardware leaves undefined: lanes of a group that wait in
-// different meetings or in none, and a barrier that some threads never reach. A result that depends
+// different meetings or in none, a barrier that some threads never reach, and copies that no one
+// awaits. A result that depends
 // on the order of threads changes with Settings::order. The emulator tells nothing about speed or
 // registers, and does not find races between two meetings.
 #pragma once
@@ -51,6 +52,13 @@ void MeetLanes(Meeting meeting, void* mine, int from = __builtin_LINE());
 void MeetWave(Meeting meeting, void* mine, int from = __builtin_LINE());
 
 void SyncLanes(int from);
+
+// Begin copies, close a group of them, and wait until at most `left` groups are under way, as the
+// functions of device.h do. A copy is done when it is begun or when it is awaited, as
+// Settings::order says. A thread that ends with copies under way is reported.
+void BeginCopy(void* to, const void* from, size_t bytes);
+void EndCopyGroup();
+void AwaitCopyGroups(uint32_t left);
 
 template <class T>
 T LaneXor(T v, int mask, int from) {

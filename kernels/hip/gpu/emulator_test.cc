@@ -215,6 +215,73 @@ TEST_F(EmulatorTest, LanesAreInNoStep) {
   EXPECT_NE(out[0], 1u);
 }
 
+// ---- Copies that run on ----------------------------------------------------------------------
+
+struct CopyArgs {
+  const uint32_t* from;
+  uint32_t* out;
+};
+
+// Each thread copies two words, in two groups. kLeft: the groups that may be under way when a
+// thread reads the first word.
+template <int kLeft, bool kMeets>
+TRINE_KERNEL(kThreads)
+CopyWords(CopyArgs args) {
+  struct Words {
+    uint32_t at[2][kThreads];
+  };
+  TRINE_SHARED(Words, words);
+  for (int i = 0; i < 2; ++i) {
+    BeginCopy<4>(&words.at[i][ThreadX()], args.from + kThreads * i + ThreadX());
+    EndCopyGroup();
+  }
+  AwaitCopies<kLeft>();
+  if (kMeets) SyncBlock();
+  args.out[ThreadX()] = words.at[0][kThreads - 1 - ThreadX()];
+  AwaitCopies<0>();
+}
+
+std::vector<uint32_t> CopiedUnder(void (*kernel)(CopyArgs), Order order) {
+  std::vector<uint32_t> from(2 * kThreads), out(kThreads);
+  for (uint32_t i = 0; i < from.size(); ++i) from[i] = 1000 + i;
+  emulator::Configure({32, order, 3});
+  EXPECT_EQ(emulator::Run(MakeLaunch(kernel, {1}, {kThreads}, CopyArgs{from.data(), out.data()})),
+            "");
+  return out;
+}
+
+TEST_F(EmulatorTest, CopiesAreThereOnceTheirGroupIsAwaited) {
+  std::vector<uint32_t> want(kThreads);
+  for (uint32_t i = 0; i < kThreads; ++i) want[i] = 1000 + kThreads - 1 - i;
+  for (const Order order : kOrders) {
+    EXPECT_EQ(CopiedUnder(CopyWords<1, true>, order), want);
+    EXPECT_EQ(CopiedUnder(CopyWords<0, true>, order), want);
+  }
+}
+
+TEST_F(EmulatorTest, ACopyThatIsReadTooEarlyGivesAWrongResultUnderSomeOrder) {
+  bool early = false, unmet = false;
+  for (const Order order : kOrders) {
+    early |= CopiedUnder(CopyWords<2, true>, order)[0] != 1000 + kThreads - 1;
+    unmet |= CopiedUnder(CopyWords<1, false>, order)[0] != 1000 + kThreads - 1;
+  }
+  EXPECT_TRUE(early);
+  EXPECT_TRUE(unmet);
+}
+
+TRINE_KERNEL(kThreads) CopyWithoutWaiting(Args args) {
+  struct Words {
+    uint32_t at[kThreads];
+  };
+  TRINE_SHARED(Words, words);
+  BeginCopy<4>(&words.at[ThreadX()], args.out + ThreadX());
+  EndCopyGroup();
+}
+TEST_F(EmulatorTest, ACopyThatIsNeverAwaited) {
+  std::vector<uint32_t> from(kThreads);
+  ExpectTold(Of(CopyWithoutWaiting, from.data()), "copies under way", "block (0, 0, 0)");
+}
+
 TRINE_KERNEL(kThreads) ReadsWhatIsThere(Args args) {
   TRINE_SHARED(Words, shared);
   TRINE_DYNAMIC_SHARED(uint32_t, dynamic);

@@ -24,7 +24,7 @@ struct Dim {
 inline constexpr uint32_t kMaxGridYZ = 65535;
 
 // The most bytes of a kernel's arguments, which all platforms take by value.
-inline constexpr size_t kMaxArgs = 512;
+inline constexpr size_t kMaxArgs = 576;
 
 struct Launch {
   const void* kernel = nullptr;

@@ -119,8 +119,9 @@ enum class gpuAttribute {
   kMultiprocessors,
   kL2Bytes,
   kIntegrated,
-  kSharedBytes,  // the shared memory of a block, by default
-  kMajor,        // NVIDIA: compute capability
+  kSharedBytes,       // the shared memory of a block, by default
+  kAskedSharedBytes,  // that of a launch that asks for more, where launches can
+  kMajor,             // NVIDIA: compute capability
   kMinor,
 };
 
@@ -216,6 +217,8 @@ inline cudaDeviceAttr gpuAttributeOf(gpuAttribute attribute) {
       return cudaDevAttrComputeCapabilityMajor;
     case gpuAttribute::kMinor:
       return cudaDevAttrComputeCapabilityMinor;
+    case gpuAttribute::kAskedSharedBytes:
+      return cudaDevAttrMaxSharedMemoryPerBlockOptin;
     default:
       return cudaDevAttrMaxSharedMemoryPerBlock;
   }
@@ -231,6 +234,13 @@ inline gpuError gpuStart(const trine::hip::Launch& launch, gpuStream stream, boo
   const auto dim = [](const trine::hip::Dim& d) { return dim3(d.x, d.y, d.z); };
   void* args[] = {const_cast<unsigned char*>(launch.args)};
 #if defined(TRINE_GPU_NVIDIA)
+  constexpr uint32_t kByDefault = 48 << 10;
+  if (launch.shared_bytes > kByDefault) {
+    const gpuError error =
+        cudaFuncSetAttribute(launch.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(launch.shared_bytes));
+    if (error != gpuSuccess) return error;
+  }
   if (early) {
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;

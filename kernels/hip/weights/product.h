@@ -37,6 +37,7 @@ struct DeviceShape {
   uint32_t multiprocessors = 16;
   uint32_t shared_bytes = 48 << 10;  // the most shared memory of a block
   MatrixUnit unit = MatrixUnit::kDot4;
+  uint32_t asked_shared_bytes = 0;  // as shared_bytes, for launches that ask for more (gpuStart)
 };
 
 }  // namespace trine::hip

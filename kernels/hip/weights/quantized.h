@@ -2,7 +2,10 @@
 // each with its scale and the sums of its halves (docs/numerics.md, "Activation quantisation").
 //
 // The memory for n columns of b blocks has n * 32 b bytes, column by column; then n * b scales;
-// then n * b words with the sums of both halves, 16 bits each.
+// then n * b words with the sums of both halves, 16 bits each. Many columns have their factors a
+// second time, by the classes of the contract's sums, as the kernels of gemm/gemm_by_class.h read
+// them: for each column and class a run of b / 8 factors, rounded up, those of blocks class,
+// class + 8, and so on.
 #pragma once
 
 #include <cstddef>
@@ -15,23 +18,38 @@
 
 namespace trine::hip {
 
+struct alignas(8) ColumnFactors {
+  float d, sum;  // sum: of both halves of a block
+};
+
 struct QuantizedColumns {
   uint32_t* values = nullptr;  // aligned to 16 bytes
   float* scales = nullptr;
   uint32_t* sums = nullptr;
-  int64_t blocks = 0;  // in a column
+  int64_t blocks = 0;                 // in a column
+  ColumnFactors* by_class = nullptr;  // null: there are few columns
 
   constexpr bool present() const { return values != nullptr; }
 };
 
+// The least number of columns that have factors by class.
+inline constexpr int64_t kByClassColumns = 9;
+
+// The length of a class's run of factors.
+inline constexpr int64_t ClassRun(int64_t blocks) { return (blocks + 7) / 8; }
+
 inline constexpr uint64_t QuantizedBytes(int64_t blocks, int64_t columns) {
-  return static_cast<uint64_t>(blocks * columns) * 40;
+  const int64_t by_class = columns < kByClassColumns ? 0 : columns * 8 * ClassRun(blocks);
+  return static_cast<uint64_t>(blocks * columns) * 40 +
+         static_cast<uint64_t>(by_class) * sizeof(ColumnFactors);
 }
 
 inline QuantizedColumns QuantizedAt(std::byte* memory, int64_t blocks, int64_t columns) {
   auto* values = reinterpret_cast<uint32_t*>(memory);
   auto* scales = reinterpret_cast<float*>(values + blocks * columns * 8);
-  return {values, scales, reinterpret_cast<uint32_t*>(scales + blocks * columns), blocks};
+  auto* sums = reinterpret_cast<uint32_t*>(scales + blocks * columns);
+  auto* by_class = reinterpret_cast<ColumnFactors*>(sums + blocks * columns);
+  return {values, scales, sums, blocks, columns < kByClassColumns ? nullptr : by_class};
 }
 
 #ifdef TRINE_DEVICE
@@ -71,6 +89,10 @@ TRINE_DEVICE void QuantizeBlock(const QuantizedColumns& to, Float4 v, int64_t co
   if (word == 0) {
     to.scales[at] = d;
     to.sums[at] = (static_cast<uint32_t>(sum) & 0xffffu) | static_cast<uint32_t>(other) << 16;
+    if (to.by_class != nullptr) {
+      to.by_class[(column * 8 + block % 8) * ClassRun(to.blocks) + block / 8] = {
+          d, static_cast<float>(sum + other)};
+    }
   }
 }
 #endif

@@ -1,0 +1,41 @@
+// Instantiates the kernels that take packed weights class by class.
+#include "kernels/hip/gemm/gemm_by_class.h"
+
+#include "kernels/hip/gemm/gemm_kernels.h"
+#include "kernels/quant/packed_rows.h"
+
+namespace trine::hip {
+
+#if defined(TRINE_HAS_MMA)
+namespace {
+
+template <class Form, class Tile>
+TileKernel KernelOf() {
+  TileKernel found;
+  found.kernel = &GemmByClass<Form, Tile>;
+  found.tile = {Tile::kRows, Tile::kColumns, Tile::kThreads};
+  found.shared_bytes = sizeof(ClassMemory<Form, Tile>);
+  found.resident = 512 / Tile::kThreads;
+  return found;
+}
+
+}  // namespace
+
+TileKernel ByClassGemm(quant::Type type, ByClassTile tile) {
+  return quant::PackedBlockTypes::Call(type, [&]<quant::Type kType>() {
+    using Form = PackedForm<kType>;
+    switch (tile) {
+      case ByClassTile::k128x128:
+        return KernelOf<Form, ClassTile<4, 4>>();
+      case ByClassTile::k128x64:
+        return KernelOf<Form, ClassTile<4, 2>>();
+      default:
+        return KernelOf<Form, ClassTile<4, 1>>();
+    }
+  });
+}
+#else
+TileKernel ByClassGemm(quant::Type, ByClassTile) { return {}; }
+#endif
+
+}  // namespace trine::hip

@@ -1,0 +1,107 @@
+#include "kernels/hip/gemm/gemm_choice.h"
+
+#include <algorithm>
+
+namespace trine::hip {
+namespace {
+
+int64_t Tiles(int64_t count, uint32_t size) { return (count + size - 1) / size; }
+
+// Returns the device's unit, or kDot4 if there are no kernels for it (another vendor's unit).
+MatrixUnit UnitOf(const DeviceShape& shape) {
+  const bool there = PackedGemm(quant::Type::kQ8_0, shape.unit, false) != nullptr;
+  return there ? shape.unit : MatrixUnit::kDot4;
+}
+
+// ---- Kernels whose groups of lanes have a class each (gemm_tile.h) ---------------------------
+
+// Returns whether to use large tiles. They do more work for each load, but there must be enough
+// tiles for the device, and enough columns to fill them.
+bool Large(const Product& product, const DeviceShape& shape) {
+  if (!HasLargeTiles(UnitOf(shape), product.w.type, product.w.packed)) return false;
+  int64_t columns = product.columns(), tiles = Tiles(columns, kLargeTile.columns);
+  if (product.ids.present()) {
+    const int64_t experts = std::max<int64_t>(1, product.w.dims[2]);
+    columns /= experts;  // of each expert, on average
+    tiles = experts * Tiles(columns, kLargeTile.columns);
+  }
+  return columns > kLargeTile.columns / 2 &&
+         4 * tiles * Tiles(product.w.dims[1], kLargeTile.rows) >=
+             3 * int64_t{shape.multiprocessors};
+}
+
+TileKernel InOrder(const Product& product, const DeviceShape& shape) {
+  const quant::Type type = product.w.type;
+  const MatrixUnit unit = UnitOf(shape);
+  const bool large = Large(product, shape);
+  TileKernel chosen;
+  chosen.tile = large ? kLargeTile : kSmallTile;
+  if (HasWholeWaves(unit)) chosen.tile.threads *= 2;
+  chosen.resident = large ? 1 : 2;
+  if (product.w.packed) {
+    chosen.kernel = PackedGemm(type, unit, large);
+  } else {
+    chosen.kernel = SmallBlockGemm(type, unit, large);
+    if (chosen.kernel == nullptr) chosen.kernel = SuperBlockGemm(type, unit, large);
+  }
+  return chosen;
+}
+
+// ---- Kernels that take one class after the other (gemm_by_class.h) ---------------------------
+
+// Predicts the time of a product, in results that one multiprocessor computes one after the other.
+double Cost(const Product& product, const DeviceShape& shape, const TileKernel& kernel) {
+  const TileShape& tile = kernel.tile;
+  const int64_t experts = product.ids.present() ? std::max<int64_t>(1, product.w.dims[2]) : 1;
+  const int64_t columns = (product.columns() + experts - 1) / experts;
+  const int64_t tiles =
+      experts * Tiles(columns, tile.columns) * Tiles(product.w.dims[1], tile.rows);
+  // Groups of 8 columns that a tile does not have cost nothing.
+  const int64_t filled = std::min<int64_t>(tile.columns, (columns + 7) / 8 * 8);
+  const int64_t each = Tiles(tiles, shape.multiprocessors);
+  // A multiprocessor with fewer threads than it has room for is not that much faster.
+  const double busy = std::max(static_cast<double>(each), 0.6 * kernel.resident);
+  return busy * static_cast<double>(tile.rows) * static_cast<double>(filled);
+}
+
+// Returns the best of these kernels, or one without a kernel if none takes the product, or if the
+// other kernels are better.
+TileKernel ByClass(const Product& product, const DeviceShape& shape, const TileKernel& other) {
+  // The other kernels compute whole tiles, and do more for each result.
+  constexpr double kOtherTimes = 2.2;
+  if (shape.unit != MatrixUnit::kMma || !product.w.packed || product.q.by_class == nullptr) {
+    return {};
+  }
+  TileKernel best;
+  double least = kOtherTimes * Cost(product, shape, other);
+  for (const ByClassTile tile :
+       {ByClassTile::k128x128, ByClassTile::k128x64, ByClassTile::k128x32}) {
+    const TileKernel kernel = ByClassGemm(product.w.type, tile);
+    if (kernel.kernel == nullptr || kernel.shared_bytes > shape.asked_shared_bytes) continue;
+    const double cost = Cost(product, shape, kernel);
+    if (cost >= least) continue;
+    least = cost;
+    best = kernel;
+  }
+  return best;
+}
+
+}  // namespace
+
+TileKernel ChooseGemm(const Product& product, const DeviceShape& shape) {
+  if (!quant::IsQuantized(product.w.type)) {
+    return {FloatGemm(product.w.type, product.w.packed), kFloatTile};
+  }
+  const TileKernel in_order = InOrder(product, shape);
+  const TileKernel by_class = ByClass(product, shape, in_order);
+  return by_class.kernel != nullptr ? by_class : in_order;
+}
+
+int64_t ColumnTiles(const Product& product, const TileShape& tile) {
+  const int64_t columns = product.columns();
+  if (!product.ids.present()) return Tiles(columns, tile.columns);
+  // Every expert, and the ids that are no expert, may have a tile that is not full.
+  return std::min(columns, columns / tile.columns + product.w.dims[2] + 1);
+}
+
+}  // namespace trine::hip
