@@ -115,10 +115,14 @@ uint64_t GemmScratchBytes(const Product& product, const DeviceShape& shape) {
 
 void AddGemm(const Product& product, const DeviceShape& shape, std::byte* scratch,
              std::vector<Launch>* launches) {
+  AddGemmBy(ChooseGemm(product, shape), product, scratch, launches);
+}
+
+void AddGemmBy(const TileKernel& kernel, const Product& product, std::byte* scratch,
+               std::vector<Launch>* launches) {
   const Tensor &w = product.w, &x = product.x, &y = product.y;
   if (y.elements() == 0) return;
-  const TileKernel chosen = ChooseGemm(product, shape);
-  const TileShape& tile = chosen.tile;
+  const TileShape& tile = kernel.tile;
   const int64_t tiles = ColumnTiles(product, tile);
   GemmArgs args{};
   args.w = w.data;
@@ -155,9 +159,9 @@ void AddGemm(const Product& product, const DeviceShape& shape, std::byte* scratc
     args.lists = lists.lists;
   }
   const auto row_tiles = static_cast<uint32_t>(Tiles(args.n, tile.rows));
-  launches->push_back(MakeLaunch(chosen.kernel,
+  launches->push_back(MakeLaunch(kernel.kernel,
                                  {static_cast<uint32_t>(tiles), std::min(row_tiles, kMaxGridYZ)},
-                                 {tile.threads}, args, chosen.shared_bytes));
+                                 {tile.threads}, args, kernel.shared_bytes));
 }
 
 }  // namespace trine::hip

@@ -1,8 +1,8 @@
 // Makes the launches of products with many columns. Each block of threads computes a tile of the
 // result.
 //
-// Quantised weights have two sizes of tiles: large tiles if they fill the device, small tiles for
-// few columns. No result depends on the size.
+// Which kernel computes a product, and the size of its tiles, depends on how many tiles there are
+// for the device (gemm_choice.h). No result depends on it.
 //
 // The columns of each expert are collected first, by a launch that writes lists to scratch memory.
 #pragma once
@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/hip/gemm/gemm_kernels.h"
 #include "kernels/hip/gpu/launch.h"
 #include "kernels/hip/weights/product.h"
 
@@ -27,5 +28,9 @@ uint64_t GemmScratchBytes(const Product& product, const DeviceShape& shape);
 // Appends the launches of a product. Quantised weights need product.q.
 void AddGemm(const Product& product, const DeviceShape& shape, std::byte* scratch,
              std::vector<Launch>* launches);
+
+// Does what AddGemm does, with this kernel. For tests and benches.
+void AddGemmBy(const TileKernel& kernel, const Product& product, std::byte* scratch,
+               std::vector<Launch>* launches);
 
 }  // namespace trine::hip

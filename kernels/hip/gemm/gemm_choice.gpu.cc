@@ -1,6 +1,7 @@
 #include "kernels/hip/gemm/gemm_choice.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace trine::hip {
 namespace {
@@ -49,19 +50,29 @@ TileKernel InOrder(const Product& product, const DeviceShape& shape) {
 
 // ---- Kernels that take one class after the other (gemm_by_class.h) ---------------------------
 
+// Returns the columns for which tiles are chosen. Some experts have more than the average.
+int64_t TypicalColumns(const Product& product) {
+  if (!product.ids.present()) return product.columns();
+  const double average = static_cast<double>(product.columns()) /
+                         static_cast<double>(std::max<int64_t>(1, product.w.dims[2]));
+  return static_cast<int64_t>(std::ceil(average + 2 * std::sqrt(average)));
+}
+
 // Predicts the time of a product, in results that one multiprocessor computes one after the other.
 double Cost(const Product& product, const DeviceShape& shape, const TileKernel& kernel) {
+  // To load and decode a row, or a column, takes as long as some results.
+  constexpr double kOfLine = 8;
   const TileShape& tile = kernel.tile;
+  const int64_t columns = TypicalColumns(product), across = Tiles(columns, tile.columns);
   const int64_t experts = product.ids.present() ? std::max<int64_t>(1, product.w.dims[2]) : 1;
-  const int64_t columns = (product.columns() + experts - 1) / experts;
-  const int64_t tiles =
-      experts * Tiles(columns, tile.columns) * Tiles(product.w.dims[1], tile.rows);
-  // Groups of 8 columns that a tile does not have cost nothing.
-  const int64_t filled = std::min<int64_t>(tile.columns, (columns + 7) / 8 * 8);
+  const int64_t tiles = experts * across * Tiles(product.w.dims[1], tile.rows);
+  // Groups of 8 columns that no tile has cost nothing.
+  const double filled = static_cast<double>(Tiles(columns, 8) * 8) / static_cast<double>(across);
+  const double rows = tile.rows;
   const int64_t each = Tiles(tiles, shape.multiprocessors);
   // A multiprocessor with fewer threads than it has room for is not that much faster.
   const double busy = std::max(static_cast<double>(each), 0.6 * kernel.resident);
-  return busy * static_cast<double>(tile.rows) * static_cast<double>(filled);
+  return busy * (rows * filled + kOfLine * (rows + filled));
 }
 
 // Returns the best of these kernels, or one without a kernel if none takes the product, or if the
@@ -74,8 +85,7 @@ TileKernel ByClass(const Product& product, const DeviceShape& shape, const TileK
   }
   TileKernel best;
   double least = kOtherTimes * Cost(product, shape, other);
-  for (const ByClassTile tile :
-       {ByClassTile::k128x128, ByClassTile::k128x64, ByClassTile::k128x32}) {
+  for (const ByClassTile tile : kByClassTiles) {
     const TileKernel kernel = ByClassGemm(product.w.type, tile);
     if (kernel.kernel == nullptr || kernel.shared_bytes > shape.asked_shared_bytes) continue;
     const double cost = Cost(product, shape, kernel);

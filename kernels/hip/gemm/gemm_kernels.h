@@ -52,8 +52,10 @@ struct TileKernel {
   uint32_t resident = 1;      // blocks of threads on a multiprocessor
 };
 
-// Tiles of rows and columns.
-enum class ByClassTile { k128x128, k128x64, k128x32 };
+// Tiles of rows and columns, the narrowest first.
+enum class ByClassTile { k128x32, k128x64, k128x128 };
+inline constexpr ByClassTile kByClassTiles[] = {ByClassTile::k128x32, ByClassTile::k128x64,
+                                                ByClassTile::k128x128};
 
 // Returns the kernel for packed weights that takes one class after the other, or none if there is
 // none for the type. Only for MatrixUnit::kMma.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/hip/gemm/gemm_choice.h"
 #include "kernels/hip/ops/ops.h"
 #include "kernels/hip/testing/gpu_fixture.h"
 #include "kernels/quant/packed_rows.h"
@@ -119,17 +120,29 @@ void Check(const GemmCase& c, const std::vector<DeviceShape>& shapes) {
   const std::vector<std::byte> want = testing::BytesIn(y.view());
   std::copy(before.begin(), before.end(), y.view().data);
 
-  for (const DeviceShape& shape : shapes) {
-    SCOPED_TRACE("unit " + std::to_string(static_cast<int>(shape.unit)) + ", processors " +
-                 std::to_string(shape.multiprocessors));
+  const auto check = [&](const TileKernel& kernel, const DeviceShape& shape) {
     const OnDevice on_y(y.view());
     product.y = on_y.tensor();
     ASSERT_EQ(WhyNotGemm(product), "");
     const DeviceMemory scratch(GemmScratchBytes(product, shape));
     std::vector<Launch> launches;
-    AddGemm(product, shape, scratch.data(), &launches);
+    AddGemmBy(kernel, product, scratch.data(), &launches);
     testing::RunLaunches(launches);
     ASSERT_TRUE(on_y.Bytes() == want);
+  };
+  product.y.dims = {c.n, c.used, c.tokens, 1};
+  for (const DeviceShape& shape : shapes) {
+    SCOPED_TRACE("unit " + std::to_string(static_cast<int>(shape.unit)) + ", processors " +
+                 std::to_string(shape.multiprocessors));
+    check(ChooseGemm(product, shape), shape);
+    if (shape.unit != MatrixUnit::kMma || shape.multiprocessors != 1) continue;
+    if (!c.packed || product.q.by_class == nullptr) continue;
+    for (const ByClassTile tile : kByClassTiles) {
+      const TileKernel kernel = ByClassGemm(c.type, tile);
+      SCOPED_TRACE("by class, " + std::to_string(kernel.tile.columns) + " columns");
+      ASSERT_NE(kernel.kernel, nullptr);
+      check(kernel, shape);
+    }
   }
 }
 
@@ -148,11 +161,6 @@ std::vector<DeviceShape> ShapesFor(Type type) {
 #endif
   for (const MatrixUnit unit : units) {
     for (const uint32_t processors : {1u, 100000u}) shapes.push_back({processors, 48 << 10, unit});
-    if (unit != MatrixUnit::kMma) continue;
-    // Kernels that take one class after the other, in blocks of all sizes.
-    for (const uint32_t shared : {80u << 10, 115u << 10, 227u << 10}) {
-      shapes.push_back({1, 48 << 10, unit, shared});
-    }
   }
   return shapes;
 }
