@@ -109,7 +109,7 @@ LaunchScratch ScratchOf(const DeviceShape& shape, const sdk::Graph& graph) {
       const Product product = ProductOf(shapes, op.kind == TRINE_OP_MOE_MATMUL);
       // Takes the most of all ways, because a run with fewer columns may go another way than the
       // largest.
-      const uint64_t own = RoundUpScratch(GemmScratchBytes(product, shape));
+      const uint64_t own = RoundUpScratch(GemmScratchBytes(product));
       scratch.product_bytes = std::max(scratch.product_bytes, QuantizedPart(product) + own);
       if (quant::IsQuantized(product.w.type)) {
         // A glu writes the second place. With experts it has up to that many columns, whichever

@@ -103,12 +103,12 @@ std::string WhyNotGemm(const Product& product) {
   return "";
 }
 
-uint64_t GemmScratchBytes(const Product& product, const DeviceShape& shape) {
+uint64_t GemmScratchBytes(const Product& product) {
   if (!product.ids.present()) return 0;
-  // Counts small tiles, because they are the most numerous, and a product of the same weights with
-  // fewer columns may use them.
-  TileShape tile = ChooseGemm(product, shape).tile;
-  tile.columns = std::min(tile.columns, kSmallTile.columns);
+  // Counts the narrowest tiles, because they are the most numerous, and a product of the same
+  // weights with fewer columns may use them.
+  TileShape tile;
+  tile.columns = kLeastTileColumns;
   const int64_t tiles = ColumnTiles(product, tile);
   return 4 * static_cast<uint64_t>(kListTiles + kListTileWords * tiles + product.columns());
 }

@@ -23,7 +23,7 @@ std::string WhyNotGemm(const Product& product);
 
 // Returns the bytes of scratch memory that AddGemm needs. The memory must begin at a multiple
 // of 16.
-uint64_t GemmScratchBytes(const Product& product, const DeviceShape& shape);
+uint64_t GemmScratchBytes(const Product& product);
 
 // Appends the launches of a product. Quantised weights need product.q.
 void AddGemm(const Product& product, const DeviceShape& shape, std::byte* scratch,

@@ -105,7 +105,9 @@ class Bench {
       kernels.push_back(
           {PackedGemm(form.type, shape.unit, large), large ? kLargeTile : kSmallTile});
     }
-    for (const ByClassTile tile : kByClassTiles) kernels.push_back(ByClassGemm(form.type, tile));
+    for (const TileKernels& more : {ByClassGemm(form.type), ByWarpGemm(form.type)}) {
+      kernels.insert(kernels.end(), more.begin(), more.end());
+    }
     for (const TileKernel& kernel : kernels) {
       if (kernel.kernel == nullptr || kernel.kernel == chosen.kernel) continue;
       if (!Measure(form, size, products, kernel, "  not chosen")) return false;

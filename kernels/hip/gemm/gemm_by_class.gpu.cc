@@ -21,21 +21,15 @@ TileKernel KernelOf() {
 
 }  // namespace
 
-TileKernel ByClassGemm(quant::Type type, ByClassTile tile) {
+TileKernels ByClassGemm(quant::Type type) {
   return quant::PackedBlockTypes::Call(type, [&]<quant::Type kType>() {
     using Form = PackedForm<kType>;
-    switch (tile) {
-      case ByClassTile::k128x128:
-        return KernelOf<Form, ClassTile<4, 4>>();
-      case ByClassTile::k128x64:
-        return KernelOf<Form, ClassTile<4, 2>>();
-      default:
-        return KernelOf<Form, ClassTile<4, 1>>();
-    }
+    return TileKernels{KernelOf<Form, ClassTile<4, 1>>(), KernelOf<Form, ClassTile<4, 2>>(),
+                       KernelOf<Form, ClassTile<4, 4>>()};
   });
 }
 #else
-TileKernel ByClassGemm(quant::Type, ByClassTile) { return {}; }
+TileKernels ByClassGemm(quant::Type) { return {}; }
 #endif
 
 }  // namespace trine::hip

@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-#include "kernels/hip/gemm/by_class_forms.h"
+#include "kernels/hip/gemm/class_step.h"
 #include "kernels/hip/gemm/gemm_args.h"
 #include "kernels/hip/gpu/device.h"
 #include "kernels/hip/gpu/matrix.h"
@@ -34,11 +34,7 @@ struct ClassTile {
 
 template <class Form, class Tile>
 struct ClassStage {
-  struct Step {
-    typename Form::template Step<Tile::kRows> w;
-    Word4 x[2][Tile::kColumns];  // by halves of blocks
-    ColumnFactors columns[Tile::kColumns];
-  };
+  using Step = ClassStep<Form, Tile::kRows, Tile::kColumns>;
   Step steps[Tile::kSteps];
 };
 
@@ -153,56 +149,32 @@ class ClassLoader {
   typename Form::Factors raw_[kRowLoads] = {};
 };
 
-// A thread's results, and its part in multiplying stages.
-template <class Form, class Tile>
+// A thread's results.
+template <class Tile>
 class ClassSums {
  public:
   static constexpr uint32_t kM = Tile::kM, kN = Tile::kN;
-  using Step = typename ClassStage<Form, Tile>::Step;
+  using Aside = Float4[kM * kN][Tile::kThreads];
 
   TRINE_DEVICE explicit ClassSums(const TileColumns& tile)
-      : lane_(ThreadX() % kLanes),
-        row_(ThreadX() / kLanes % Tile::kRowWarps * 32),
-        column_(ThreadX() / kLanes / Tile::kRowWarps * 8) {
-    Clear();
-    const uint32_t groups = (tile.count + 7) / 8, warp = column_ / 8;
-    groups_ = groups <= warp ? 0 : (groups - warp + Tile::kColumnWarps - 1) / Tile::kColumnWarps;
-  }
+      : sums_(Warp() % Tile::kRowWarps * 32, 8 * ColumnWarp(), 8 * Tile::kColumnWarps,
+              GroupsOf(tile)) {}
 
-  // Adds the terms of a step's blocks.
+  template <class Step>
   TRINE_DEVICE void Add(const Step& step) {
-    uint32_t a[kM][4];
-    typename Form::Row rows[kM][2];
-    TRINE_UNROLL
-    for (uint32_t m = 0; m < kM; ++m) {
-      Form::template Fragment<Tile::kRows>(step.w, row_ + 16 * m, lane_, a[m]);
-      TRINE_UNROLL
-      for (uint32_t j = 0; j < 2; ++j) {
-        rows[m][j] = Form::Read(step.w.records[row_ + 16 * m + 8 * j + lane_ / 4]);
-      }
-    }
-    if (groups_ == kN) {
-      // Without conditions, so that the compiler mixes the work of all groups.
-      TRINE_UNROLL
-      for (uint32_t n = 0; n < kN; n += 2) AddGroups<2>(step, n, a, rows);
-    } else {
-      TRINE_UNROLL
-      for (uint32_t n = 0; n < kN; ++n) {
-        if (n < groups_) AddGroups<1>(step, n, a, rows);
-      }
-    }
+    sums_.Add(step);
   }
 
   // Ends the turn of a class. Only after the last turn all sums are complete.
   TRINE_DEVICE void EndTurn(int turn, const GemmArgs& args, const TileColumns& tile,
-                            uint32_t first_row, Float4 (&aside)[2][kM * kN][Tile::kThreads]) {
+                            uint32_t first_row, Aside (&aside)[2]) {
     if (!Join(turn & 1, aside[0])) return;
     if (!Join(turn & 2, aside[1])) return;
     const bool last = (turn & 4) != 0;
     ForResults(args, tile, first_row, [&](float* y, uint32_t row, float& sum) {
       *y = last ? Finish(args, tile, row, *y + sum) : sum;
     });
-    Clear();
+    sums_.Clear();
   }
 
   // Writes the results of columns whose ids are no expert.
@@ -211,16 +183,16 @@ class ClassSums {
   }
 
  private:
-  TRINE_DEVICE void Clear() {
-    TRINE_UNROLL
-    for (uint32_t i = 0; i < kM * kN; ++i) {
-      TRINE_UNROLL
-      for (uint32_t j = 0; j < 4; ++j) sums_[i][j] = 0.0f;
-    }
+  TRINE_DEVICE static uint32_t Warp() { return ThreadX() / kLanes; }
+  TRINE_DEVICE static uint32_t ColumnWarp() { return Warp() / Tile::kRowWarps; }
+  // Returns how many groups of 8 columns of the tile this warp has.
+  TRINE_DEVICE static uint32_t GroupsOf(const TileColumns& tile) {
+    const uint32_t groups = (tile.count + 7) / 8, warp = ColumnWarp();
+    return groups <= warp ? 0 : (groups - warp + Tile::kColumnWarps - 1) / Tile::kColumnWarps;
   }
 
   // Adds the sums that were put aside, or puts these aside, clears them and returns false.
-  TRINE_DEVICE bool Join(bool add, Float4 (&aside)[kM * kN][Tile::kThreads]) {
+  TRINE_DEVICE bool Join(bool add, Aside& aside) {
     TRINE_UNROLL
     for (uint32_t i = 0; i < kM * kN; ++i) {
       Float4& other = aside[i][ThreadX()];
@@ -232,44 +204,8 @@ class ClassSums {
         other = Float4{s[0], s[1], s[2], s[3]};
       }
     }
-    if (!add) Clear();
+    if (!add) sums_.Clear();
     return add;
-  }
-
-  TRINE_DEVICE uint32_t GroupColumn(uint32_t n) const {
-    return column_ + 8 * Tile::kColumnWarps * n;
-  }
-
-  template <uint32_t kGroups>
-  TRINE_DEVICE void AddGroups(const Step& step, uint32_t first, const uint32_t (&a)[kM][4],
-                              const typename Form::Row (&rows)[kM][2]) {
-    uint32_t b[4];
-    // With one group, lanes 16 to 31 read the same matrices again.
-    const uint32_t group = first + (kGroups == 2 ? lane_ / 16 : 0);
-    LoadMatrices(&step.x[lane_ / 8 % 2][GroupColumn(group) + lane_ % 8], b);
-    TRINE_UNROLL
-    for (uint32_t g = 0; g < kGroups; ++g) {
-      const uint32_t n = first + g;
-      const uint32_t words[2] = {b[2 * g], b[2 * g + 1]};
-      const ColumnFactors* factors = &step.columns[GroupColumn(n) + lane_ % 4 * 2];
-      const ColumnFactors columns[2] = {factors[0], factors[1]};
-      TRINE_UNROLL
-      for (uint32_t m = 0; m < kM; ++m) {
-        int32_t dot0[4] = {kDotBase, kDotBase, kDotBase, kDotBase};
-        int32_t dot1[4] = {kDotBase, kDotBase, kDotBase, kDotBase};
-        if constexpr (Form::kHalves) {
-          MmaTile16({a[m][0], a[m][1]}, words[0], dot0);
-          MmaTile16({a[m][2], a[m][3]}, words[1], dot1);
-        } else {
-          MmaTile32(a[m], words, dot0);
-        }
-        TRINE_UNROLL
-        for (uint32_t j = 0; j < 4; ++j) {
-          float& sum = sums_[m * kN + n][j];
-          sum = Form::Add(sum, rows[m][j / 2], columns[j % 2], dot0[j], dot1[j]);
-        }
-      }
-    }
   }
 
   // Calls use(y, row, sum) for each of the thread's results that the product has.
@@ -280,21 +216,19 @@ class ClassSums {
     for (uint32_t n = 0; n < kN; ++n) {
       TRINE_UNROLL
       for (uint32_t c = 0; c < 2; ++c) {
-        const uint32_t column = GroupColumn(n) + lane_ % 4 * 2 + c;
+        const uint32_t column = sums_.ColumnOfResult(n, c);
         if (column >= tile.count) continue;
         float* y = ColumnOfY(args, tile, column);
         TRINE_UNROLL
         for (uint32_t i = 0; i < 2 * kM; ++i) {
-          const uint32_t row = first_row + row_ + 8 * i + lane_ / 4;
-          if (row < args.n) use(y + row, row, sums_[i / 2 * kN + n][i % 2 * 2 + c]);
+          const uint32_t m = i / 2, j = 2 * (i % 2) + c, row = first_row + sums_.RowOf(m, j);
+          if (row < args.n) use(y + row, row, sums_[m * kN + n][j]);
         }
       }
     }
   }
 
-  float sums_[kM * kN][4];
-  uint32_t lane_, row_, column_;
-  uint32_t groups_;  // of 8 columns, that this warp has in the tile
+  WarpSums<kM, kN> sums_;
 };
 
 template <class Form, class Tile>
@@ -303,7 +237,7 @@ TRINE_DEVICE void MultiplyTile(const GemmArgs& args, const TileColumns& tile, ui
   constexpr int kSteps = Tile::kSteps, kStages = Tile::kStages;
   static_assert(kStages == 3);
   const int blocks = static_cast<int>(args.k / 32);
-  ClassSums<Form, Tile> sums(tile);
+  ClassSums<Tile> sums(tile);
   if (tile.zeros) return sums.WriteZeros(args, tile, first_row);
   ClassLoader<Form, Tile> loader(args, tile, first_row);
   ClassPlace here, loading;

@@ -48,7 +48,7 @@ TileKernel InOrder(const Product& product, const DeviceShape& shape) {
   return chosen;
 }
 
-// ---- Kernels that take one class after the other (gemm_by_class.h) ---------------------------
+// ---- Kernels for packed weights (gemm_by_class.h, gemm_by_warp.h) ----------------------------
 
 // Returns the columns for which tiles are chosen. Some experts have more than the average.
 int64_t TypicalColumns(const Product& product) {
@@ -75,24 +75,29 @@ double Cost(const Product& product, const DeviceShape& shape, const TileKernel& 
   return busy * (rows * filled + kOfLine * (rows + filled));
 }
 
-// Returns the best of these kernels, or one without a kernel if none takes the product, or if the
-// other kernels are better.
-TileKernel ByClass(const Product& product, const DeviceShape& shape, const TileKernel& other) {
-  // The other kernels compute whole tiles, and do more for each result.
+// Returns the best kernel of those that compute packed weights alone, or none if none takes the
+// product, or if the other kernel is better.
+TileKernel ForPacked(const Product& product, const DeviceShape& shape, const TileKernel& other) {
+  // The other kernel computes whole tiles, does more for each result, and waits for loads.
   constexpr double kOtherTimes = 2.2;
+  // Each result of a tile with a warp for each class is computed by one warp of eight.
+  constexpr double kByWarpTimes = 1.2;
   if (shape.unit != MatrixUnit::kMma || !product.w.packed || product.q.by_class == nullptr) {
     return {};
   }
   TileKernel best;
   double least = kOtherTimes * Cost(product, shape, other);
-  for (const ByClassTile tile : kByClassTiles) {
-    const TileKernel kernel = ByClassGemm(product.w.type, tile);
-    if (kernel.kernel == nullptr || kernel.shared_bytes > shape.asked_shared_bytes) continue;
-    const double cost = Cost(product, shape, kernel);
-    if (cost >= least) continue;
-    least = cost;
-    best = kernel;
-  }
+  const auto weigh = [&](const TileKernels& kernels, double times) {
+    for (const TileKernel& kernel : kernels) {
+      if (kernel.kernel == nullptr || kernel.shared_bytes > shape.asked_shared_bytes) continue;
+      const double cost = times * Cost(product, shape, kernel);
+      if (cost >= least) continue;
+      least = cost;
+      best = kernel;
+    }
+  };
+  weigh(ByClassGemm(product.w.type), 1.0);
+  weigh(ByWarpGemm(product.w.type), kByWarpTimes);
   return best;
 }
 
@@ -103,8 +108,8 @@ TileKernel ChooseGemm(const Product& product, const DeviceShape& shape) {
     return {FloatGemm(product.w.type, product.w.packed), kFloatTile};
   }
   const TileKernel in_order = InOrder(product, shape);
-  const TileKernel by_class = ByClass(product, shape, in_order);
-  return by_class.kernel != nullptr ? by_class : in_order;
+  const TileKernel packed = ForPacked(product, shape, in_order);
+  return packed.kernel != nullptr ? packed : in_order;
 }
 
 int64_t ColumnTiles(const Product& product, const TileShape& tile) {

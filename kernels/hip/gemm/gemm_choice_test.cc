@@ -27,6 +27,7 @@ Product ProductOf(int64_t k, int64_t n, int64_t columns, int64_t experts = 0,
 }
 
 bool IsByClass(const TileKernel& kernel) { return kernel.tile.rows == 128; }
+bool IsByWarp(const TileKernel& kernel) { return kernel.shared_bytes > 0 && !IsByClass(kernel); }
 
 TEST(GemmChoice, LargeTilesForPrompts) {
   for (const Type type : {Type::kQ4_0, Type::kQ8_0, Type::kQ4_K, Type::kQ5_K, Type::kQ6_K}) {
@@ -37,10 +38,19 @@ TEST(GemmChoice, LargeTilesForPrompts) {
   }
 }
 
-TEST(GemmChoice, SmallTilesForFewColumnsOfFewRows) {
-  const TileKernel kernel = ChooseGemm(ProductOf(4096, 1024, 16), kLargeDevice);
-  EXPECT_FALSE(IsByClass(kernel));
-  EXPECT_EQ(kernel.tile.columns, kSmallTile.columns);
+TEST(GemmChoice, AWarpForEachClassIfThereAreFewTiles) {
+  for (const int64_t rows : {1024, 4096}) {
+    for (const int64_t columns : {16, 32, 64}) {
+      const TileKernel kernel = ChooseGemm(ProductOf(4096, rows, columns), kLargeDevice);
+      EXPECT_TRUE(IsByWarp(kernel)) << rows << " rows, " << columns << " columns";
+    }
+  }
+}
+
+TEST(GemmChoice, FactorsByClassAreNeeded) {
+  Product product = ProductOf(4096, 4096, 64);
+  product.q.by_class = nullptr;
+  EXPECT_EQ(ChooseGemm(product, kLargeDevice).shared_bytes, 0u);
 }
 
 TEST(GemmChoice, TilesOfExpertsAreAsWideAsTheirColumns) {
@@ -68,9 +78,9 @@ TEST(GemmChoice, OtherUnitsAndPlainWeightsKeepTheirKernels) {
   Product product = ProductOf(4096, 4096, 512);
   DeviceShape shape = kLargeDevice;
   shape.unit = MatrixUnit::kDot4;
-  EXPECT_FALSE(IsByClass(ChooseGemm(product, shape)));
+  EXPECT_EQ(ChooseGemm(product, shape).shared_bytes, 0u);
   product.w.packed = false;
-  EXPECT_FALSE(IsByClass(ChooseGemm(product, kLargeDevice)));
+  EXPECT_EQ(ChooseGemm(product, kLargeDevice).shared_bytes, 0u);
 }
 
 TEST(GemmChoice, ThereAreTilesForAllColumns) {

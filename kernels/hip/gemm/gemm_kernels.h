@@ -1,6 +1,9 @@
 // Finds the kernels of products with many columns.
 #pragma once
 
+#include <array>
+#include <cstdint>
+
 #include "kernels/hip/gemm/gemm_args.h"
 #include "kernels/hip/weights/product.h"
 #include "kernels/quant/block_types.h"
@@ -10,7 +13,7 @@ namespace trine::hip {
 using GemmKernel = void (*)(GemmArgs);
 
 struct TileShape {
-  uint32_t rows, columns, threads;
+  uint32_t rows = 0, columns = 0, threads = 0;
 };
 // true: units of 32 lanes have large tiles. AMD's compilers find no registers for the 128 sums that
 // a lane of 32 has in a large tile. A lane of a wave of 64 has only 64 sums.
@@ -36,6 +39,7 @@ inline constexpr uint32_t kGemmThreads = 256;  // in a block; with waves of 64 i
 inline constexpr TileShape kLargeTile = {64, 64, kGemmThreads};
 inline constexpr TileShape kSmallTile = {32, 32, kGemmThreads};
 inline constexpr TileShape kFloatTile = {32, 32, 512};
+inline constexpr uint32_t kLeastTileColumns = 16;  // of all kernels
 
 // Return the kernel for a type, or nullptr if the function has no kernel for the type or for the
 // unit.
@@ -52,13 +56,10 @@ struct TileKernel {
   uint32_t resident = 1;      // blocks of threads on a multiprocessor
 };
 
-// Tiles of rows and columns, the narrowest first.
-enum class ByClassTile { k128x32, k128x64, k128x128 };
-inline constexpr ByClassTile kByClassTiles[] = {ByClassTile::k128x32, ByClassTile::k128x64,
-                                                ByClassTile::k128x128};
-
-// Returns the kernel for packed weights that takes one class after the other, or none if there is
-// none for the type. Only for MatrixUnit::kMma.
-TileKernel ByClassGemm(quant::Type type, ByClassTile tile);
+// Kernels for packed weights, the narrowest tiles first, or none if there are none for the type.
+// Only for MatrixUnit::kMma. Product::q must have factors by class.
+using TileKernels = std::array<TileKernel, 3>;
+TileKernels ByClassGemm(quant::Type type);  // one class after the other
+TileKernels ByWarpGemm(quant::Type type);   // each warp has a class
 
 }  // namespace trine::hip

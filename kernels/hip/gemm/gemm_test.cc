@@ -120,11 +120,11 @@ void Check(const GemmCase& c, const std::vector<DeviceShape>& shapes) {
   const std::vector<std::byte> want = testing::BytesIn(y.view());
   std::copy(before.begin(), before.end(), y.view().data);
 
-  const auto check = [&](const TileKernel& kernel, const DeviceShape& shape) {
+  const auto check = [&](const TileKernel& kernel) {
     const OnDevice on_y(y.view());
     product.y = on_y.tensor();
     ASSERT_EQ(WhyNotGemm(product), "");
-    const DeviceMemory scratch(GemmScratchBytes(product, shape));
+    const DeviceMemory scratch(GemmScratchBytes(product));
     std::vector<Launch> launches;
     AddGemmBy(kernel, product, scratch.data(), &launches);
     testing::RunLaunches(launches);
@@ -134,14 +134,17 @@ void Check(const GemmCase& c, const std::vector<DeviceShape>& shapes) {
   for (const DeviceShape& shape : shapes) {
     SCOPED_TRACE("unit " + std::to_string(static_cast<int>(shape.unit)) + ", processors " +
                  std::to_string(shape.multiprocessors));
-    check(ChooseGemm(product, shape), shape);
+    check(ChooseGemm(product, shape));
     if (shape.unit != MatrixUnit::kMma || shape.multiprocessors != 1) continue;
     if (!c.packed || product.q.by_class == nullptr) continue;
-    for (const ByClassTile tile : kByClassTiles) {
-      const TileKernel kernel = ByClassGemm(c.type, tile);
-      SCOPED_TRACE("by class, " + std::to_string(kernel.tile.columns) + " columns");
-      ASSERT_NE(kernel.kernel, nullptr);
-      check(kernel, shape);
+    for (const TileKernels& kernels : {ByClassGemm(c.type), ByWarpGemm(c.type)}) {
+      for (const TileKernel& kernel : kernels) {
+        SCOPED_TRACE("tiles of " + std::to_string(kernel.tile.rows) + " x " +
+                     std::to_string(kernel.tile.columns));
+        ASSERT_NE(kernel.kernel, nullptr);
+        ASSERT_GE(kernel.tile.columns, kLeastTileColumns);
+        check(kernel);
+      }
     }
   }
 }

@@ -1,5 +1,5 @@
-// Packed weights as the kernels of gemm_by_class.h read them: copied into shared memory as they lie
-// in memory, and unpacked only in registers.
+// Packed weights as the kernels of gemm_by_class.h and gemm_by_warp.h read them: copied into shared
+// memory as they lie in memory, and unpacked only in registers.
 //
 // PackedForm<type> has
 //   Step       what a stage holds of one block of every row: words, and factors ready for use
@@ -26,7 +26,7 @@
 
 namespace trine::hip {
 
-namespace by_class {
+namespace packed {
 
 // Returns dot * scale, for a dot product that began with kDotBase; offset is DotOffset(scale). Both
 // ways are exact, as the result is an integer below 2^24 times a power of two.
@@ -89,15 +89,15 @@ struct Minimum {
   }
 };
 
-}  // namespace by_class
+}  // namespace packed
 
 template <quant::Type kType>
 struct PackedForm;
 
 template <>
-struct PackedForm<quant::Type::kQ4_0> : by_class::Plain {
+struct PackedForm<quant::Type::kQ4_0> : packed::Plain {
   template <uint32_t kRows>
-  using Step = by_class::NibbleStep<Record, kRows>;
+  using Step = packed::NibbleStep<Record, kRows>;
   struct Factors {
     uint32_t d;
   };
@@ -120,7 +120,7 @@ struct PackedForm<quant::Type::kQ4_0> : by_class::Plain {
                                     uint32_t (&a)[4]) {
     TRINE_UNROLL
     for (uint32_t j = 0; j < 2; ++j) {
-      const uint32_t w = by_class::WordOf(step.nibbles, first + 8 * j + lane / 4, lane % 4);
+      const uint32_t w = packed::WordOf(step.nibbles, first + 8 * j + lane / 4, lane % 4);
       a[j] = (w << 4 & 0xf0f0f0f0u) ^ 0x80808080u;
       a[j + 2] = (w & 0xf0f0f0f0u) ^ 0x80808080u;
     }
@@ -128,7 +128,7 @@ struct PackedForm<quant::Type::kQ4_0> : by_class::Plain {
 };
 
 template <>
-struct PackedForm<quant::Type::kQ8_0> : by_class::Plain {
+struct PackedForm<quant::Type::kQ8_0> : packed::Plain {
   template <uint32_t kRows>
   struct Step {
     Word4 halves[2][kRows];
@@ -161,9 +161,9 @@ struct PackedForm<quant::Type::kQ8_0> : by_class::Plain {
 };
 
 template <>
-struct PackedForm<quant::Type::kQ4_K> : by_class::Minimum {
+struct PackedForm<quant::Type::kQ4_K> : packed::Minimum {
   template <uint32_t kRows>
-  using Step = by_class::NibbleStep<Record, kRows>;
+  using Step = packed::NibbleStep<Record, kRows>;
   struct Factors {
     Word4 header;
   };
@@ -187,7 +187,7 @@ struct PackedForm<quant::Type::kQ4_K> : by_class::Minimum {
                                     uint32_t (&a)[4]) {
     TRINE_UNROLL
     for (uint32_t j = 0; j < 2; ++j) {
-      const uint32_t w = by_class::WordOf(step.nibbles, first + 8 * j + lane / 4, lane % 4);
+      const uint32_t w = packed::WordOf(step.nibbles, first + 8 * j + lane / 4, lane % 4);
       a[j] = w & 0x0f0f0f0fu;
       a[j + 2] = w >> 4 & 0x0f0f0f0fu;
     }
@@ -195,7 +195,7 @@ struct PackedForm<quant::Type::kQ4_K> : by_class::Minimum {
 };
 
 template <>
-struct PackedForm<quant::Type::kQ5_K> : by_class::Minimum {
+struct PackedForm<quant::Type::kQ5_K> : packed::Minimum {
   template <uint32_t kRows>
   struct Step {
     Word4 nibbles[kRows];
@@ -224,7 +224,7 @@ struct PackedForm<quant::Type::kQ5_K> : by_class::Minimum {
     TRINE_UNROLL
     for (uint32_t j = 0; j < 2; ++j) {
       const uint32_t row = first + 8 * j + lane / 4;
-      const uint32_t w = by_class::WordOf(step.nibbles, row, lane % 4);
+      const uint32_t w = packed::WordOf(step.nibbles, row, lane % 4);
       const uint32_t top = step.top[row] >> (lane % 4);
       a[j] = (w & 0x0f0f0f0fu) | (top << 4 & 0x10101010u);
       a[j + 2] = (w >> 4 & 0x0f0f0f0fu) | (top & 0x10101010u);
@@ -269,7 +269,7 @@ struct PackedForm<quant::Type::kQ6_K> {
             0.0f};
   }
   TRINE_DEVICE static Row Read(const Record& record) {
-    return {record.d, {record.scale[0], record.scale[1]}, by_class::DotOffset(record.scale[0])};
+    return {record.d, {record.scale[0], record.scale[1]}, packed::DotOffset(record.scale[0])};
   }
 
   // The six bits minus 32, in the upper bits of bytes: 4 times the values.
@@ -280,7 +280,7 @@ struct PackedForm<quant::Type::kQ6_K> {
     TRINE_UNROLL
     for (uint32_t j = 0; j < 2; ++j) {
       const uint32_t row = first + 8 * j + lane / 4;
-      const uint32_t w = by_class::WordOf(step.nibbles, row, lane % 4);
+      const uint32_t w = packed::WordOf(step.nibbles, row, lane % 4);
       const Word2 top = step.top[row];
       a[j] = ((w << 2 & 0x3c3c3c3cu) | (top.x >> shift << 6 & 0xc0c0c0c0u)) ^ 0x80808080u;
       a[j + 2] = ((w >> 2 & 0x3c3c3c3cu) | (top.y >> shift << 6 & 0xc0c0c0c0u)) ^ 0x80808080u;
@@ -288,7 +288,7 @@ struct PackedForm<quant::Type::kQ6_K> {
   }
   TRINE_DEVICE static float Add(float sum, const Row& row, const ColumnFactors& column,
                                 int32_t dot0, int32_t dot1) {
-    const float first = by_class::Scaled(dot0, row.scale[0], row.offset);
+    const float first = packed::Scaled(dot0, row.scale[0], row.offset);
     return sum + (row.d * column.d) * Sum(first, DotValue(dot1), row.scale[1]);
   }
 
