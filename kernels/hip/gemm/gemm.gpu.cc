@@ -118,7 +118,7 @@ void AddGemm(const Product& product, const DeviceShape& shape, std::byte* scratc
   AddGemmBy(ChooseGemm(product, shape), product, scratch, launches);
 }
 
-void AddGemmBy(const TileKernel& kernel, const Product& product, std::byte* scratch,
+void AddGemmBy(const TiledGemm& kernel, const Product& product, std::byte* scratch,
                std::vector<Launch>* launches) {
   const Tensor &w = product.w, &x = product.x, &y = product.y;
   if (y.elements() == 0) return;

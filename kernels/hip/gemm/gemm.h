@@ -30,7 +30,7 @@ void AddGemm(const Product& product, const DeviceShape& shape, std::byte* scratc
              std::vector<Launch>* launches);
 
 // Does what AddGemm does, with this kernel. For tests and benches.
-void AddGemmBy(const TileKernel& kernel, const Product& product, std::byte* scratch,
+void AddGemmBy(const TiledGemm& kernel, const Product& product, std::byte* scratch,
                std::vector<Launch>* launches);
 
 }  // namespace trine::hip

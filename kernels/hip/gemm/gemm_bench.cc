@@ -97,18 +97,18 @@ class Bench {
       if (size.experts > 0) product.ids = Matrix(ids_, size.m, 1, size.m * 4);
       product.q = QuantizedAt(quantized_, size.k / 32, size.m);
     }
-    const TileKernel chosen = ChooseGemm(products.front(), shape);
+    const TiledGemm chosen = ChooseGemm(products.front(), shape);
     if (!Measure(form, size, products, chosen, "")) return false;
     if (!every || !form.packed || !quant::IsQuantized(form.type)) return true;
-    std::vector<TileKernel> kernels;
+    std::vector<TiledGemm> kernels;
     for (const bool large : {false, true}) {
       kernels.push_back(
           {PackedGemm(form.type, shape.unit, large), large ? kLargeTile : kSmallTile});
     }
-    for (const TileKernels& more : {ByClassGemm(form.type), ByWarpGemm(form.type)}) {
+    for (const TiledGemms& more : {ByClassGemm(form.type), ByWarpGemm(form.type)}) {
       kernels.insert(kernels.end(), more.begin(), more.end());
     }
-    for (const TileKernel& kernel : kernels) {
+    for (const TiledGemm& kernel : kernels) {
       if (kernel.kernel == nullptr || kernel.kernel == chosen.kernel) continue;
       if (!Measure(form, size, products, kernel, "  not chosen")) return false;
     }
@@ -140,7 +140,7 @@ class Bench {
   }
 
   bool Measure(const Form& form, const Size& size, const std::vector<Product>& products,
-               const TileKernel& kernel, const char* note) {
+               const TiledGemm& kernel, const char* note) {
     std::vector<Launch> launches;
     for (const Product& product : products) AddGemmBy(kernel, product, scratch_, &launches);
     constexpr int kRounds = 4;

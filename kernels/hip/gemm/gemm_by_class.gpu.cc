@@ -10,8 +10,8 @@ namespace trine::hip {
 namespace {
 
 template <class Form, class Tile>
-TileKernel KernelOf() {
-  TileKernel found;
+TiledGemm KernelOf() {
+  TiledGemm found;
   found.kernel = &GemmByClass<Form, Tile>;
   found.tile = {Tile::kRows, Tile::kColumns, Tile::kThreads};
   found.shared_bytes = sizeof(ClassMemory<Form, Tile>);
@@ -21,15 +21,15 @@ TileKernel KernelOf() {
 
 }  // namespace
 
-TileKernels ByClassGemm(quant::Type type) {
+TiledGemms ByClassGemm(quant::Type type) {
   return quant::PackedBlockTypes::Call(type, [&]<quant::Type kType>() {
     using Form = PackedForm<kType>;
-    return TileKernels{KernelOf<Form, ClassTile<4, 1>>(), KernelOf<Form, ClassTile<4, 2>>(),
-                       KernelOf<Form, ClassTile<4, 4>>()};
+    return TiledGemms{KernelOf<Form, ClassTile<4, 1>>(), KernelOf<Form, ClassTile<4, 2>>(),
+                      KernelOf<Form, ClassTile<4, 4>>()};
   });
 }
 #else
-TileKernels ByClassGemm(quant::Type) { return {}; }
+TiledGemms ByClassGemm(quant::Type) { return {}; }
 #endif
 
 }  // namespace trine::hip

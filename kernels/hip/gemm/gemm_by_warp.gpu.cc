@@ -10,8 +10,8 @@ namespace trine::hip {
 namespace {
 
 template <class Tile>
-TileKernel KernelOf() {
-  TileKernel found;
+TiledGemm KernelOf() {
+  TiledGemm found;
   found.kernel = &GemmByWarp<Tile>;
   found.tile = {Tile::kRows, Tile::kColumns, Tile::kThreads};
   found.shared_bytes = sizeof(typename Tile::Memory);
@@ -21,15 +21,15 @@ TileKernel KernelOf() {
 
 }  // namespace
 
-TileKernels ByWarpGemm(quant::Type type) {
+TiledGemms ByWarpGemm(quant::Type type) {
   return quant::PackedBlockTypes::Call(type, [&]<quant::Type kType>() {
     using Form = PackedForm<kType>;
-    return TileKernels{KernelOf<WarpTile<Form, 16>>(), KernelOf<WarpTile<Form, 32>>(),
-                       KernelOf<WarpTile<Form, 64>>()};
+    return TiledGemms{KernelOf<WarpTile<Form, 16>>(), KernelOf<WarpTile<Form, 32>>(),
+                      KernelOf<WarpTile<Form, 64>>()};
   });
 }
 #else
-TileKernels ByWarpGemm(quant::Type) { return {}; }
+TiledGemms ByWarpGemm(quant::Type) { return {}; }
 #endif
 
 }  // namespace trine::hip

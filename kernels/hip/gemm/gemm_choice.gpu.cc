@@ -31,11 +31,11 @@ bool Large(const Product& product, const DeviceShape& shape) {
              3 * int64_t{shape.multiprocessors};
 }
 
-TileKernel InOrder(const Product& product, const DeviceShape& shape) {
+TiledGemm InOrder(const Product& product, const DeviceShape& shape) {
   const quant::Type type = product.w.type;
   const MatrixUnit unit = UnitOf(shape);
   const bool large = Large(product, shape);
-  TileKernel chosen;
+  TiledGemm chosen;
   chosen.tile = large ? kLargeTile : kSmallTile;
   if (HasWholeWaves(unit)) chosen.tile.threads *= 2;
   chosen.resident = large ? 1 : 2;
@@ -59,7 +59,7 @@ int64_t TypicalColumns(const Product& product) {
 }
 
 // Predicts the time of a product, in results that one multiprocessor computes one after the other.
-double Cost(const Product& product, const DeviceShape& shape, const TileKernel& kernel) {
+double Cost(const Product& product, const DeviceShape& shape, const TiledGemm& kernel) {
   // To load and decode a row, or a column, takes as long as some results.
   constexpr double kOfLine = 8;
   const TileShape& tile = kernel.tile;
@@ -77,7 +77,7 @@ double Cost(const Product& product, const DeviceShape& shape, const TileKernel& 
 
 // Returns the best kernel of those that compute packed weights alone, or none if none takes the
 // product, or if the other kernel is better.
-TileKernel ForPacked(const Product& product, const DeviceShape& shape, const TileKernel& other) {
+TiledGemm ForPacked(const Product& product, const DeviceShape& shape, const TiledGemm& other) {
   // The other kernel computes whole tiles, does more for each result, and waits for loads.
   constexpr double kOtherTimes = 2.2;
   // Each result of a tile with a warp for each class is computed by one warp of eight.
@@ -85,10 +85,10 @@ TileKernel ForPacked(const Product& product, const DeviceShape& shape, const Til
   if (shape.unit != MatrixUnit::kMma || !product.w.packed || product.q.by_class == nullptr) {
     return {};
   }
-  TileKernel best;
+  TiledGemm best;
   double least = kOtherTimes * Cost(product, shape, other);
-  const auto weigh = [&](const TileKernels& kernels, double times) {
-    for (const TileKernel& kernel : kernels) {
+  const auto weigh = [&](const TiledGemms& kernels, double times) {
+    for (const TiledGemm& kernel : kernels) {
       if (kernel.kernel == nullptr || kernel.shared_bytes > shape.asked_shared_bytes) continue;
       const double cost = times * Cost(product, shape, kernel);
       if (cost >= least) continue;
@@ -103,12 +103,12 @@ TileKernel ForPacked(const Product& product, const DeviceShape& shape, const Til
 
 }  // namespace
 
-TileKernel ChooseGemm(const Product& product, const DeviceShape& shape) {
+TiledGemm ChooseGemm(const Product& product, const DeviceShape& shape) {
   if (!quant::IsQuantized(product.w.type)) {
     return {FloatGemm(product.w.type, product.w.packed), kFloatTile};
   }
-  const TileKernel in_order = InOrder(product, shape);
-  const TileKernel packed = ForPacked(product, shape, in_order);
+  const TiledGemm in_order = InOrder(product, shape);
+  const TiledGemm packed = ForPacked(product, shape, in_order);
   return packed.kernel != nullptr ? packed : in_order;
 }
 

@@ -9,7 +9,7 @@
 namespace trine::hip {
 
 // Returns the kernel that is expected to be the fastest of those that take the product.
-TileKernel ChooseGemm(const Product& product, const DeviceShape& shape);
+TiledGemm ChooseGemm(const Product& product, const DeviceShape& shape);
 
 // Returns the tiles along the columns of a product; with experts, the most that there can be.
 int64_t ColumnTiles(const Product& product, const TileShape& tile);

@@ -26,12 +26,12 @@ Product ProductOf(int64_t k, int64_t n, int64_t columns, int64_t experts = 0,
   return product;
 }
 
-bool IsByClass(const TileKernel& kernel) { return kernel.tile.rows == 128; }
-bool IsByWarp(const TileKernel& kernel) { return kernel.shared_bytes > 0 && !IsByClass(kernel); }
+bool IsByClass(const TiledGemm& kernel) { return kernel.tile.rows == 128; }
+bool IsByWarp(const TiledGemm& kernel) { return kernel.shared_bytes > 0 && !IsByClass(kernel); }
 
 TEST(GemmChoice, LargeTilesForPrompts) {
   for (const Type type : {Type::kQ4_0, Type::kQ8_0, Type::kQ4_K, Type::kQ5_K, Type::kQ6_K}) {
-    const TileKernel kernel = ChooseGemm(ProductOf(4096, 14336, 512, 0, type), kLargeDevice);
+    const TiledGemm kernel = ChooseGemm(ProductOf(4096, 14336, 512, 0, type), kLargeDevice);
     EXPECT_TRUE(IsByClass(kernel));
     EXPECT_GE(kernel.tile.columns, 64u);
     EXPECT_EQ(ChooseGemm(ProductOf(4096, 14336, 4096, 0, type), kLargeDevice).tile.columns, 128u);
@@ -41,7 +41,7 @@ TEST(GemmChoice, LargeTilesForPrompts) {
 TEST(GemmChoice, AWarpForEachClassIfThereAreFewTiles) {
   for (const int64_t rows : {1024, 4096}) {
     for (const int64_t columns : {16, 32, 64}) {
-      const TileKernel kernel = ChooseGemm(ProductOf(4096, rows, columns), kLargeDevice);
+      const TiledGemm kernel = ChooseGemm(ProductOf(4096, rows, columns), kLargeDevice);
       EXPECT_TRUE(IsByWarp(kernel)) << rows << " rows, " << columns << " columns";
     }
   }
@@ -55,10 +55,10 @@ TEST(GemmChoice, FactorsByClassAreNeeded) {
 
 TEST(GemmChoice, TilesOfExpertsAreAsWideAsTheirColumns) {
   // 512 tokens that choose 8 of 128 experts: 32 columns for each.
-  const TileKernel kernel = ChooseGemm(ProductOf(2048, 768, 512 * 8, 128), kLargeDevice);
+  const TiledGemm kernel = ChooseGemm(ProductOf(2048, 768, 512 * 8, 128), kLargeDevice);
   EXPECT_TRUE(IsByClass(kernel));
   EXPECT_EQ(kernel.tile.columns, 64u);
-  const TileKernel long_prompt = ChooseGemm(ProductOf(2048, 768, 4096 * 8, 128), kLargeDevice);
+  const TiledGemm long_prompt = ChooseGemm(ProductOf(2048, 768, 4096 * 8, 128), kLargeDevice);
   EXPECT_TRUE(IsByClass(long_prompt));
   EXPECT_GE(long_prompt.tile.columns, 64u);
 }
@@ -68,7 +68,7 @@ TEST(GemmChoice, KernelsThatNeedMoreSharedMemoryThanThereIsAreLeftOut) {
   DeviceShape shape = kLargeDevice;
   for (const uint32_t bytes : {227u << 10, 164u << 10, 99u << 10, 48u << 10, 0u}) {
     shape.asked_shared_bytes = bytes;
-    const TileKernel kernel = ChooseGemm(product, shape);
+    const TiledGemm kernel = ChooseGemm(product, shape);
     EXPECT_NE(kernel.kernel, nullptr);
     EXPECT_LE(kernel.shared_bytes, bytes);
   }

@@ -49,7 +49,7 @@ GemmKernel PackedGemm(quant::Type type, MatrixUnit unit, bool large);
 GemmKernel FloatGemm(quant::Type type, bool packed);
 
 // A kernel, and how it is started.
-struct TileKernel {
+struct TiledGemm {
   GemmKernel kernel = nullptr;
   TileShape tile = {};
   uint32_t shared_bytes = 0;  // dynamic shared memory
@@ -58,8 +58,8 @@ struct TileKernel {
 
 // Kernels for packed weights, the narrowest tiles first, or none if there are none for the type.
 // Only for MatrixUnit::kMma. Product::q must have factors by class.
-using TileKernels = std::array<TileKernel, 3>;
-TileKernels ByClassGemm(quant::Type type);  // one class after the other
-TileKernels ByWarpGemm(quant::Type type);   // each warp has a class
+using TiledGemms = std::array<TiledGemm, 3>;
+TiledGemms ByClassGemm(quant::Type type);  // one class after the other
+TiledGemms ByWarpGemm(quant::Type type);   // each warp has a class
 
 }  // namespace trine::hip

@@ -120,7 +120,7 @@ void Check(const GemmCase& c, const std::vector<DeviceShape>& shapes) {
   const std::vector<std::byte> want = testing::BytesIn(y.view());
   std::copy(before.begin(), before.end(), y.view().data);
 
-  const auto check = [&](const TileKernel& kernel) {
+  const auto check = [&](const TiledGemm& kernel) {
     const OnDevice on_y(y.view());
     product.y = on_y.tensor();
     ASSERT_EQ(WhyNotGemm(product), "");
@@ -137,8 +137,8 @@ void Check(const GemmCase& c, const std::vector<DeviceShape>& shapes) {
     check(ChooseGemm(product, shape));
     if (shape.unit != MatrixUnit::kMma || shape.multiprocessors != 1) continue;
     if (!c.packed || product.q.by_class == nullptr) continue;
-    for (const TileKernels& kernels : {ByClassGemm(c.type), ByWarpGemm(c.type)}) {
-      for (const TileKernel& kernel : kernels) {
+    for (const TiledGemms& kernels : {ByClassGemm(c.type), ByWarpGemm(c.type)}) {
+      for (const TiledGemm& kernel : kernels) {
         SCOPED_TRACE("tiles of " + std::to_string(kernel.tile.rows) + " x " +
                      std::to_string(kernel.tile.columns));
         ASSERT_NE(kernel.kernel, nullptr);
