@@ -71,6 +71,7 @@ class PassJob : public PipelineJob {
     return status;
   }
   void Done(const absl::Status& status, size_t) override {
+    if (status.ok()) model_->CountChoices(&pass_);
     std::lock_guard lock(shared_->mutex);
     finished_ = true;
     finished_at_ = std::chrono::steady_clock::now();

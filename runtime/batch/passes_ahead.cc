@@ -50,6 +50,7 @@ bool PassesAhead::Take(const Batch& batch, size_t slot, Pass* pass) {
   pass->slot = slot;
   for (size_t i = 0; i < batch.parts.size(); ++i) pass->tokens[i] = batch.parts[i].tokens[0];
   pass->moves = batch.moves;
+  batch.BeginChoices(&pass->choices);
   return true;
 }
 

@@ -137,7 +137,7 @@ absl::StatusOr<PassShare> Sequence::Evaluation::Take(int64_t most_tokens, int64_
   batch->hidden = batch->hidden || s.hidden_ || s.keeps_hidden_;
   batch->parts.push_back({std::span<const int32_t>(s.tokens_).subspan(
                               static_cast<size_t>(begin), static_cast<size_t>(share.n_tokens)),
-                          begin, &s.blocks_});
+                          begin, &s.blocks_, share.replayed});
   if (save_blocks && s.prefix_space_) SaveFilled(batch, &share);
   return share;
 }

@@ -117,6 +117,7 @@ absl::Status ExecutionGraph::RunModel() {
       if (!s.ok()) return s;
     }
   }
+  model_->CountChoices(&pass_);
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "runtime/engine/generate.h"
 #include "runtime/make_model/presets.h"
 #include "runtime/make_model/test_bytes.h"
 #include "runtime/model/experts/expert_profile.h"
@@ -348,16 +349,62 @@ TEST_F(ExpertStatsTest, AFailureToWriteIsAWarning) {
   EXPECT_THAT(said_, HasSubstr("counts of experts are not kept: " + stats_ + ": it is no file"));
 }
 
-// A lost device's tokens are computed again, so that no fewer are counted, and counters go on.
-TEST_F(ExpertStatsTest, CountsOutliveALostDevice) {
+// Tokens are read again when a device was lost. Each counts once, in all layers, also if the loss
+// comes while passes are half-way through the stages.
+TEST_F(ExpertStatsTest, TokensThatAreReadAgainAfterALossCountOnce) {
+  struct Case {
+    const char* split;
+    const char* faults;
+    int64_t cpu_experts = 0, hot_experts = 0;
+  };
+  const std::vector<Case> cases = {
+      {"several0:100%", "several0:lost@run=1"},
+      {"several0:100%", "several0:lost@run=3"},
+      {"several0:1,cpu:1,several1:1", "several1:lost@run=2"},
+      {"several0:1,cpu:1,several1:1", "several0:lost@run=3"},
+      {"several0:100%", "several0:lost@run=5", -1, 0},
+      {"several0:100%", "several0:lost@run=8", -1, 2},
+  };
   EngineOptions options = MoeOptions();
   options.expert_stats = stats_;
   options.batch_tokens = 3;
+  options.placement.dispatch.on = false;
+  const auto never = MustLoad(options);
+  ASSERT_NE(never, nullptr);
+  const std::string hash = HashOf(never.get(), kPrompt);
+  const ExpertCounts expected = never->counted_experts();
+  EXPECT_EQ(Sums(expected), Expected(kPrompt.size()));
+  for (const Case& c : cases) {
+    SCOPED_TRACE(absl::StrCat(c.split, " ", c.faults, " ", c.hot_experts));
+    options.placement.split = SplitOf(c.split);
+    options.placement.cpu_experts = c.cpu_experts;
+    options.placement.hot_experts = c.hot_experts;
+    options.faults = c.faults;
+    const auto engine = MustLoad(options);
+    ASSERT_NE(engine, nullptr);
+    EXPECT_EQ(HashOf(engine.get(), kPrompt), hash);
+    EXPECT_EQ(engine->losses(), 1u);
+    EXPECT_EQ(engine->counted_experts().hits, expected.hits);
+    EXPECT_EQ(engine->expert_hits().choices(), expected.choices());
+    EXPECT_LE(engine->expert_hits().in_slots(), expected.choices());
+  }
+}
+
+// The same while tokens are written one by one.
+TEST_F(ExpertStatsTest, ALossWhileATextIsWrittenCountsNoTokenTwice) {
+  EngineOptions options = MoeOptions();
+  options.expert_stats = stats_;
   options.placement.split = SplitOf("several0:100%");
-  options.faults = "several0:lost@run=3";
+  options.faults = "several0:lost@run=4";
   const auto engine = MustLoad(options);
   ASSERT_NE(engine, nullptr);
-  HashOf(engine.get(), kPrompt);
+  auto session = Session::Create(engine.get(), {});
+  ASSERT_TRUE(session.ok()) << session.status();
+  ASSERT_TRUE((*session)->Append(kPrompt).ok());
+  GenerateOptions generate;
+  generate.max_tokens = 8;
+  Generation answer;
+  ASSERT_TRUE(Generate(session->get(), generate, &answer).ok());
   EXPECT_EQ(engine->losses(), 1u);
   for (const uint64_t sum : Sums(engine->counted_experts())) {
     EXPECT_GE(sum, Expected(kPrompt.size())[0]);

@@ -138,17 +138,16 @@ absl::Status DividedExperts::Begin(const HostServices& host) {
 }
 
 void DividedExperts::Divide(size_t index, std::span<const int32_t> ids, int64_t tokens, bool home,
-                            int32_t* out) {
+                            PassChoices* choices, int32_t* out) {
   Layer& layer = layers_[index];
   layer.slots.Divide(ids, home, out);
   if (!home) return;
-  hits_->Count(layer.layer, ids);
+  choices->Add(layer.layer, ids, {out, ids.size()});
   layer.slots.Notice(ids, tokens);
   all_hits_ += ids.size();
   const auto in_slots = static_cast<uint64_t>(
       std::count_if(out, out + ids.size(), [](int32_t id) { return id != ExpertSlots::kNone; }));
   home_hits_ += in_slots;
-  hits_->CountInSlots(in_slots);
 }
 
 absl::Status DividedExperts::BetweenPasses() {

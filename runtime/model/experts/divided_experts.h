@@ -24,6 +24,7 @@
 #include "runtime/model/arch/segment_graph.h"
 #include "runtime/model/experts/expert_hits.h"
 #include "runtime/model/experts/expert_slots.h"
+#include "runtime/model/experts/pass_choices.h"
 #include "runtime/model/experts/slot_tensors.h"
 
 namespace trine {
@@ -60,9 +61,10 @@ class DividedExperts {
   // all weights have been loaded.
   absl::Status Begin(const HostServices& host);
 
-  // Divides the chosen experts of a layer, by its index among the layers, and counts the choice
-  // when it is called for home.
-  void Divide(size_t layer, std::span<const int32_t> ids, int64_t tokens, bool home, int32_t* out);
+  // Divides the chosen experts of a layer, by its index among the layers, and adds the choice to
+  // those of the pass when it is called for home.
+  void Divide(size_t layer, std::span<const int32_t> ids, int64_t tokens, bool home,
+              PassChoices* choices, int32_t* out);
   // Ends moves whose weights are ready, and begins the next ones. Fails only if home is lost.
   absl::Status BetweenPasses();
 

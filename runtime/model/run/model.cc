@@ -249,7 +249,7 @@ void Model::Cut(size_t stage, const SegmentOwners& owners, const SegmentGraph& w
       std::make_unique<SplitStage>(owners.devices, SplitGraph(whole, owners.ops, sees_rows)));
   SplitStage& split = *stages_[stage].home->split();
   split.SetExperts(stages_[stage].experts.get());
-  split.SetHits(hits_);
+  split.CountExperts();
   for (GraphPiece& piece : split.pieces()) {
     const NamedDevice& d = owners.devices[piece.device];
     SegmentPlace load{d.device, d.name, places_[stage].span};
@@ -455,7 +455,7 @@ absl::Status Model::LoadGraph(const SegmentPlace& place, size_t index, SegmentGr
   device_bytes_[place.device.get()] += own;
   stage->home =
       std::make_unique<StageRoute>(place.device_name, graph.io, *std::move(segment), *bound);
-  if (limits_.count_experts) stage->home->SetHits(hits_, std::move(graph.routed));
+  if (limits_.count_experts) stage->home->CountExperts(std::move(graph.routed));
   return absl::OkStatus();
 }
 

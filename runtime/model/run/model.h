@@ -31,6 +31,7 @@
 #include "runtime/model/arch/segment_graph.h"
 #include "runtime/model/experts/divided_experts.h"
 #include "runtime/model/experts/expert_hits.h"
+#include "runtime/model/experts/pass_choices.h"
 #include "runtime/model/run/kv_blocks.h"
 #include "runtime/model/run/route_plan.h"
 #include "runtime/model/run/stage_memory.h"
@@ -91,6 +92,7 @@ struct BatchPart {
   std::span<const int32_t> tokens;
   int64_t first_position = 0;
   const BlockTable* blocks = nullptr;  // with room for all positions
+  int64_t read_before = 0;             // how many of the first tokens an earlier pass has read
 };
 
 // The tokens of several sequences that go through the model together.
@@ -100,6 +102,13 @@ struct Batch {
   bool hidden = false;  // also give the hidden state of output rows; needs limits().hidden_rows
   KvMoves moves;        // the moves of the parts' blocks
 
+  // Begins the choices of a pass with these tokens.
+  void BeginChoices(PassChoices* choices) const {
+    choices->Clear();
+    for (const BatchPart& part : parts) {
+      choices->AddTokens(static_cast<int64_t>(part.tokens.size()), part.read_before);
+    }
+  }
   void Clear() {
     parts.clear();
     output_rows.clear();
@@ -120,6 +129,7 @@ struct Pass {
   bool wants_hidden = false;
   std::vector<float> hidden;  // n_embd values per output row, if wants_hidden
   KvMoves moves;
+  PassChoices choices;  // of experts, so far
 };
 
 // An account of one stage's run of a pass: times, bytes and the route.
@@ -209,6 +219,9 @@ class Model {
   // stage, pass->rows holds output_width() values for each output row. With `keep` the pass owns
   // these values; without it the stage's next pass may overwrite them. Fills `run` even on failure.
   absl::Status Run(size_t stage, Pass* pass, bool keep, StageRun* run);
+  // Counts the experts that the tokens of a pass chose. Call it once a pass has been through all
+  // stages. Any thread may call it.
+  void CountChoices(Pass* pass) const { pass->choices.CountIn(hits_.get()); }
 
   // ---- Functions that read values of passes, and that let other graphs use the same weights
   // (runtime/graph). Only the thread that runs the stage may call these.

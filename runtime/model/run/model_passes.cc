@@ -25,6 +25,10 @@ void Model::ReserveForDecode(bool keep, Pass* pass) const {
   if (rope_windowed_ != nullptr) {
     pass->rope_windowed_rows.reserve(n * 2 * static_cast<size_t>(rope_windowed_->pairs()));
   }
+  if (config_.experts.count != 0) {
+    const auto layers = static_cast<size_t>(config_.n_layers);
+    pass->choices.Reserve(layers, n * layers * static_cast<size_t>(config_.experts.used));
+  }
   if (!keep) return;
   const auto width = static_cast<size_t>(output_width());
   pass->output.reserve(std::min(n * width, std::max(width, kMostReserved)));
@@ -71,6 +75,7 @@ void Model::Prepare(const Batch& batch, size_t slot, Pass* pass) const {
   p.params[kParamKvPositions] = longest;
   p.rows = {};
   p.moves = batch.moves;
+  batch.BeginChoices(&p.choices);
 }
 
 absl::Status Model::WriteInputs(size_t stage, const Pass& pass, StageRoute* route,
@@ -168,7 +173,7 @@ absl::Status Model::RunParts(size_t index, Pass* pass, bool keep, StageRun* run)
   if (status.ok()) status = WriteInputs(index, *pass, route, &run->bytes_in);
   if (!status.ok()) return status;
   run->written = StageRun::Clock::now();
-  status = route->Run(pass->params, pass->slot);
+  status = route->Run(pass->params, pass->slot, &pass->choices);
   const StageRun::Clock::time_point ran = StageRun::Clock::now();
   const auto run_ns = static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(ran - run->written).count());
@@ -176,8 +181,7 @@ absl::Status Model::RunParts(size_t index, Pass* pass, bool keep, StageRun* run)
   if (stages_[index].plan || stages_[index].home->split() != nullptr) {
     route->TakeTimes(run_ns, &run->devices);
   }
-  if (status.ok() && limits_.count_experts)
-    status = route->CountExperts(pass->params[kParamTokens]);
+  if (status.ok()) status = route->AddChoices(pass->params[kParamTokens], &pass->choices);
   if (!status.ok()) return status;
   run->ran = ran;
   if (!pass->moves.saves.empty()) status = SaveBlocks(index, pass->moves, run);

@@ -76,8 +76,7 @@ absl::Status Model::LoadRoutes(const HostServices& host, const OutOfRange& out_o
 absl::Status Model::LoadRoute(Stage* stage, size_t index, const OutOfRange& out_of_range) {
   // The factor beyond a class's border up to which passes keep their route.
   constexpr double kBand = 1.25;
-  RouteLoader loader(packed_, out_of_range, store_.get(), &stage->caches,
-                     limits_.count_experts ? hits_ : nullptr);
+  RouteLoader loader(packed_, out_of_range, store_.get(), &stage->caches, limits_.count_experts);
   const RoutePlan& plan = *stage->plan;
   for (size_t route = 0; route < plan.helper_ops.size(); ++route) {
     auto whole =

@@ -27,8 +27,9 @@ absl::Status StageRoute::Write(TensorId SegmentIo::*which, const void* data, uin
                              : split_->Write(which, data, bytes);
 }
 
-absl::Status StageRoute::Run(const std::vector<int64_t>& params, size_t slot) {
-  if (segment_ == nullptr) return split_->Run(params);
+absl::Status StageRoute::Run(const std::vector<int64_t>& params, size_t slot,
+                             PassChoices* choices) {
+  if (segment_ == nullptr) return split_->Run(params, choices);
   return segment_->Run(params, bound_.in || bound_.out ? static_cast<uint32_t>(slot) : 0);
 }
 
@@ -76,14 +77,12 @@ absl::Status StageRoute::ReadHidden(const std::vector<int64_t>& params, std::spa
   return CheckCanonical(memory, device_);
 }
 
-void StageRoute::SetHits(std::shared_ptr<ExpertHits> hits, std::vector<RoutedLayer> routed) {
-  if (split_ != nullptr) return split_->SetHits(std::move(hits));
-  hits_ = std::move(hits);
+void StageRoute::CountExperts(std::vector<RoutedLayer> routed) {
+  if (split_ != nullptr) return split_->CountExperts();
   routed_ = std::move(routed);
 }
 
-absl::Status StageRoute::CountExperts(int64_t tokens) {
-  if (hits_ == nullptr) return absl::OkStatus();
+absl::Status StageRoute::AddChoices(int64_t tokens, PassChoices* choices) {
   for (const RoutedLayer& layer : routed_) {
     const auto count = static_cast<size_t>(tokens * layer.used);
     const auto* ids = static_cast<const int32_t*>(segment_->HostView(layer.ids));
@@ -94,7 +93,7 @@ absl::Status StageRoute::CountExperts(int64_t tokens) {
       ids = ids_.data();
     }
     if (absl::Status s = CheckIds({ids, count}, layer.experts, device_); !s.ok()) return s;
-    hits_->Count(layer.layer, {ids, count});
+    choices->Add(layer.layer, {ids, count});
   }
   return absl::OkStatus();
 }
@@ -124,7 +123,7 @@ absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::Load(const SegmentPlace
   auto loaded = plan.kind == RouteKind::kTwin      ? LoadTwin(plan, std::move(whole))
                 : plan.kind == RouteKind::kFetched ? LoadFetched(home, plan, std::move(whole))
                                                    : LoadProducts(home, plan, route, whole);
-  if (loaded.ok() && hits_ != nullptr) (*loaded)->SetHits(hits_, std::move(routed));
+  if (loaded.ok() && count_experts_) (*loaded)->CountExperts(std::move(routed));
   return loaded;
 }
 

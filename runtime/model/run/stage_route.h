@@ -15,7 +15,7 @@
 #include "dispatch/exec/device_times.h"
 #include "dispatch/exec/segment.h"
 #include "runtime/model/arch/segment_graph.h"
-#include "runtime/model/experts/expert_hits.h"
+#include "runtime/model/experts/pass_choices.h"
 #include "runtime/model/run/route_plan.h"
 #include "runtime/model/run/stage_memory.h"
 #include "runtime/model/split/split_stage.h"
@@ -40,18 +40,19 @@ class StageRoute {
 
   SplitStage* split() const { return split_.get(); }  // null: a segment on one device
 
-  // Lets `hits` count the experts that tokens choose. `routed`: the layers of a segment on one
-  // device whose ids are outputs of its graph. Pieces count by themselves, in Run.
-  void SetHits(std::shared_ptr<ExpertHits> hits, std::vector<RoutedLayer> routed);
-  // Counts the experts that `tokens` tokens chose in the last Run of a segment on one device.
-  absl::Status CountExperts(int64_t tokens);
+  // Lets runs collect all of the experts that tokens choose. `routed`: the layers of a segment on
+  // one device whose ids are outputs of its graph. Pieces collect by themselves, in Run.
+  void CountExperts(std::vector<RoutedLayer> routed);
+  // Adds the experts that `tokens` tokens chose in the last Run of a segment on one device.
+  absl::Status AddChoices(int64_t tokens, PassChoices* choices);
 
   // Writes one input of the next run. Does nothing if the stage has no such input; otherwise adds
   // the bytes that cross to the device to `moved`. REQUIRES: for the hidden state, `data` is the
   // run's slot in the border before the stage.
   absl::Status Write(TensorId SegmentIo::*which, const void* data, uint64_t bytes, uint64_t* moved);
-  // Runs the stage. `slot` is the pass slot.
-  absl::Status Run(const std::vector<int64_t>& params, size_t slot);
+  // Runs the stage. `slot` is the pass slot. Pieces add the experts that tokens choose to
+  // `choices`.
+  absl::Status Run(const std::vector<int64_t>& params, size_t slot, PassChoices* choices);
   // Reads the `values` floats that the last run produced. Returns the host's view of the output if
   // there is one and `keep` is false; otherwise copies the output into `memory`, which must have
   // room for it. Adds the bytes that were copied to `moved`. REQUIRES: for a hidden state, `keep`
@@ -89,9 +90,8 @@ class StageRoute {
   BoundEnds bound_;
   std::unique_ptr<Segment> segment_;
   std::unique_ptr<SplitStage> split_;
-  std::shared_ptr<ExpertHits> hits_;  // null: nothing is counted, or pieces count
-  std::vector<RoutedLayer> routed_;
-  std::vector<int32_t> ids_;  // of a layer, if the host does not see the device's memory
+  std::vector<RoutedLayer> routed_;  // empty: nothing is counted, or pieces count
+  std::vector<int32_t> ids_;         // of a layer, if the host does not see the device's memory
 };
 
 // Records the plans of a stage's helped routes over the weights and caches that the stage has in
@@ -99,15 +99,15 @@ class StageRoute {
 class RouteLoader {
  public:
   // All arguments must outlive the loader. `changed`: the weights whose values devices need in a
-  // corrected copy, because the file has values outside the contract's range. `hits`: counts the
-  // experts that passes on these routes choose; null: they are not counted.
+  // corrected copy, because the file has values outside the contract's range. `count_experts`:
+  // whether passes on these routes collect the experts that tokens choose.
   RouteLoader(const PackedWeights& packed, const std::set<const gguf::TensorInfo*>& changed,
-              WeightStore* store, StageCaches* caches, std::shared_ptr<ExpertHits> hits = nullptr)
+              WeightStore* store, StageCaches* caches, bool count_experts = false)
       : packed_(packed),
         changed_(changed),
         store_(*store),
         caches_(*caches),
-        hits_(std::move(hits)) {}
+        count_experts_(count_experts) {}
 
   // Loads helped route `route` of the plan. `whole` is the stage's graph. Fails if the route would
   // need a second copy of the stage's weights. REQUIRES: whole.graph.Finish() has not been called.
@@ -144,7 +144,7 @@ class RouteLoader {
   const std::set<const gguf::TensorInfo*>& changed_;
   WeightStore& store_;
   StageCaches& caches_;
-  const std::shared_ptr<ExpertHits> hits_;
+  const bool count_experts_;
   uint64_t scratch_bytes_ = 0, helper_bytes_ = 0;
 };
 

@@ -195,8 +195,9 @@ absl::Status SplitStage::RunStep(const SplitStep& step) {
   return status;
 }
 
-absl::Status SplitStage::Run(const std::vector<int64_t>& params) {
+absl::Status SplitStage::Run(const std::vector<int64_t>& params, PassChoices* choices) {
   params_ = &params;
+  choices_ = choices;
   for (const SplitStep& step : split_.steps) {
     if (absl::Status s = RunStep(step); !s.ok()) return s;
     for (const ValueMove& move : step.moves) {
@@ -252,7 +253,7 @@ absl::Status SplitStage::Move(const ValueMove& move) {
         std::any_of(move.to.begin(), move.to.end(), [&](size_t to) { return to != part.place; }) ||
         move.from.size() > 1;
     // A value that stays in its place is checked only if the host sees it: it is not worth a copy.
-    const bool counted = hits_ != nullptr && move.counted && move.counted->always;
+    const bool counted = counts_ && move.counted && move.counted->always;
     if (!leaves && !counted && HostPtr(part.place) == nullptr) continue;
     const auto seen = See(move, part, i + 1);
     if (!seen.ok()) return seen.status();
@@ -287,16 +288,16 @@ absl::Status SplitStage::Move(const ValueMove& move) {
 }
 
 void SplitStage::Count(const ValueMove& move, const Columns& ids) {
-  if (hits_ == nullptr) return;
+  if (!counts_) return;
   const auto count = static_cast<size_t>(RowsOf(move) * move.width);
-  hits_->Count(move.counted->layer, {reinterpret_cast<const int32_t*>(ids.data), count});
+  choices_->Add(move.counted->layer, {reinterpret_cast<const int32_t*>(ids.data), count});
 }
 
 SplitStage::Columns SplitStage::Divide(const ValueMove& move, const Columns& ids) {
   const auto count = static_cast<size_t>(RowsOf(move) * move.width);
   divided_.resize(count);
   experts_->Divide(move.divided->layer, {reinterpret_cast<const int32_t*>(ids.data), count},
-                   (*params_)[kParamTokens], move.divided->home, divided_.data());
+                   (*params_)[kParamTokens], move.divided->home, choices_, divided_.data());
   return {reinterpret_cast<const float*>(divided_.data()), move.width};
 }
 

@@ -19,7 +19,7 @@
 #include "dispatch/exec/segment.h"
 #include "plugins/handles.h"
 #include "runtime/model/experts/divided_experts.h"
-#include "runtime/model/experts/expert_hits.h"
+#include "runtime/model/experts/pass_choices.h"
 #include "runtime/model/split/graph_split.h"
 #include "runtime/model/split/tensor_places.h"
 
@@ -43,8 +43,8 @@ class SplitStage {
   // Sets what divides chosen experts; it must outlive this object. REQUIRES: the segment has
   // divided layers.
   void SetExperts(DividedExperts* experts) { experts_ = experts; }
-  // Sets what counts the chosen experts of layers that are not divided; null: they are not counted.
-  void SetHits(std::shared_ptr<ExpertHits> hits) { hits_ = std::move(hits); }
+  // Lets runs collect the chosen experts of layers that are not divided, too.
+  void CountExperts() { counts_ = true; }
   // Allocates memory and starts threads. Call it before AddPiece. `scratch_bytes`: by device, the
   // most scratch that a piece needs.
   absl::Status Allocate(const std::vector<uint64_t>& scratch_bytes);
@@ -54,9 +54,9 @@ class SplitStage {
 
   // Writes an input of the next run. Does nothing if the segment has no such input.
   absl::Status Write(TensorId SegmentIo::*which, const void* data, uint64_t bytes);
-  // Runs all steps. `params` has one value per parameter. When it returns, even with an error, no
-  // device is at work any more.
-  absl::Status Run(const std::vector<int64_t>& params);
+  // Runs all steps. `params` has one value per parameter. Adds the experts that tokens choose to
+  // `choices`. When it returns, even with an error, no device is at work any more.
+  absl::Status Run(const std::vector<int64_t>& params, PassChoices* choices);
   // Reads the output of the last run. Returns the host's view if there is one and `keep` is false;
   // otherwise copies the output into `memory`, which must have room for it.
   absl::StatusOr<std::span<const float>> ReadOutput(const std::vector<int64_t>& params, bool keep,
@@ -108,7 +108,8 @@ class SplitStage {
   std::deque<std::atomic<uint64_t>> spent_;  // by device: nanoseconds in calls
   const std::vector<int64_t>* params_ = nullptr;
   DividedExperts* experts_ = nullptr;
-  std::shared_ptr<ExpertHits> hits_;
+  PassChoices* choices_ = nullptr;  // of the pass that runs
+  bool counts_ = false;
   std::vector<int32_t> divided_;  // ids as they are moved
   std::vector<size_t> asked_;     // by device: the piece that its thread runs
   // by device; declared last, since they use all of it
