@@ -1,15 +1,10 @@
 #include "runtime/placement/calibration.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -22,6 +17,7 @@
 #include "kernels/quant/block_types.h"
 #include "nlohmann/json.hpp"
 #include "plugins/device_text.h"
+#include "runtime/base/file_lock.h"
 #include "runtime/gguf/output_file.h"
 #include "trine/backend_sdk.h"
 
@@ -185,34 +181,12 @@ void MakeFolder(const std::string& path) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
 }
 
-// Holds a lock until it goes out of scope.
-class FileLock {
- public:
-  explicit FileLock(const std::string& path)
-      : fd_(open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644)) {
-    while (fd_ >= 0 && flock(fd_, LOCK_EX) != 0) {
-      if (errno == EINTR) continue;
-      error_ = errno;
-      return;
-    }
-    if (fd_ < 0) error_ = errno;
+// Locks the calibration at the path for this process.
+absl::Status LockFile(FileLock* lock, const std::string& path) {
+  if (const absl::Status s = lock->Lock(); !s.ok()) {
+    return absl::Status(s.code(), absl::StrCat(path, ".lock: ", s.message()));
   }
-  ~FileLock() {
-    if (fd_ >= 0) close(fd_);
-  }
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
-
-  int error() const { return error_; }
-
- private:
-  const int fd_;
-  int error_ = 0;
-};
-
-absl::Status NoLock(const std::string& path, int error) {
-  return absl::UnavailableError(
-      absl::StrCat(path, ".lock: it can't be locked: ", std::strerror(error)));
+  return absl::OkStatus();
 }
 
 std::string Variable(const char* name) {
@@ -277,8 +251,8 @@ absl::Status Calibration::Write(const std::string& path) const {
 
 absl::Status Calibration::AddTo(const std::string& path) const {
   MakeFolder(path);
-  const FileLock lock(path + ".lock");
-  if (lock.error() != 0) return NoLock(path, lock.error());
+  FileLock lock(path + ".lock", FileLock::Kind::kFile);
+  if (absl::Status s = LockFile(&lock, path); !s.ok()) return s;
   auto all = Read(path);
   if (absl::IsDataLoss(all.status())) all = Calibration();
   if (!all.ok()) return all.status();
@@ -288,8 +262,8 @@ absl::Status Calibration::AddTo(const std::string& path) const {
 
 absl::Status Calibration::CheckWritable(const std::string& path) {
   MakeFolder(path);
-  const FileLock lock(path + ".lock");
-  if (lock.error() != 0) return NoLock(path, lock.error());
+  FileLock lock(path + ".lock", FileLock::Kind::kFile);
+  if (absl::Status s = LockFile(&lock, path); !s.ok()) return s;
   return gguf::OutputFile::Create(path).status();  // removed again, since nothing is published
 }
 
