@@ -133,7 +133,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   }
   if (options.placement.hot_experts.value_or(0) > 0 && !HasSlots(*engine->model_)) {
     log(TRINE_LOG_WARNING,
-        "--hot-experts has no effect: no layer with experts on the CPU is on another device");
+        "--hot-experts has no effect: it takes a GPU with layers whose experts are on the CPU");
   }
   return engine;
 }
@@ -358,7 +358,7 @@ Engine::~Engine() {
   // An engine that was not loaded has counted nothing.
   if (expert_stats_ != nullptr) {
     if (const absl::Status s = expert_stats_->Write(counted_experts()); !s.ok()) {
-      log_(TRINE_LOG_WARNING, absl::StrCat("counts of experts are not kept: ", s.message()));
+      log_(TRINE_LOG_WARNING, absl::StrCat(s.message(), ": the counts of this run are not kept"));
     }
   }
   if (model_ != nullptr) Retire(std::move(model_), "");

@@ -15,9 +15,10 @@ namespace trine {
 
 class ExpertStats {
  public:
-  // Reads the file, if there is one, and adds its hits to `hits`, which count for the engine. The
-  // error names the file if it is no profile of the model's experts, or if the model has none. If
-  // there is no file, it must be possible to create it; `must_exist`: it is an error.
+  // Reads the file, if there is one, and adds its hits to `hits`, which count for the engine. It is
+  // an error if the file is no profile of the model's experts, or if the model has none. If there
+  // is no file, it must be possible to create it; `must_exist`: it is an error. All errors name
+  // --expert-stats and the file.
   static absl::StatusOr<std::unique_ptr<ExpertStats>> Open(const std::string& path,
                                                            const gguf::File& file,
                                                            const ModelConfig& config,
@@ -30,6 +31,10 @@ class ExpertStats {
 
  private:
   ExpertStats(std::string path, ExpertProfile read);
+  static absl::StatusOr<std::unique_ptr<ExpertStats>> OpenFile(const std::string& path,
+                                                               const gguf::File& file,
+                                                               const ModelConfig& config,
+                                                               ExpertHits* hits, bool must_exist);
 
   const std::string path_;
   const ExpertProfile read_;

@@ -292,6 +292,16 @@ absl::Status CheckEngineOptions(const EngineOptions& options) {
   return s;
 }
 
+absl::Status CheckExpertStats(const EngineOptions& options, const gguf::File& file) {
+  if (options.expert_stats.empty()) return absl::OkStatus();
+  const auto config = ReadModelConfig(file);
+  if (!config.ok()) return AboutFile(options.model_path, config.status());
+  ExpertHits unused(config->n_layers, config->experts.count);
+  return ExpertStats::Open(options.expert_stats, file, *config, &unused,
+                           options.expert_stats_read_only)
+      .status();
+}
+
 absl::StatusOr<ModelSetup> PrepareModel(const EngineOptions& options) {
   if (absl::Status s = CheckEngineOptions(options); !s.ok()) return s;
   auto faults = ReadFaults(options);

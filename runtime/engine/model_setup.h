@@ -42,6 +42,10 @@ absl::Status CheckEngineOptions(const EngineOptions& options);
 // caller sets the callbacks.
 absl::StatusOr<BlockKeeperOptions> KeepingOf(const EngineOptions& options);
 
+// Checks the file that keeps counts of experts, if there is to be one: that it is readable, of this
+// model, and that it can be made if it is not there. Takes no time, as loading does.
+absl::Status CheckExpertStats(const EngineOptions& options, const gguf::File& file);
+
 // Checks the options and prepares the model. Probes the plugins but opens no device. Errors about
 // the file name it.
 absl::StatusOr<ModelSetup> PrepareModel(const EngineOptions& options);

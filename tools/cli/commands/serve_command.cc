@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/chat/chat_template.h"
@@ -62,12 +61,6 @@ server::LogLevel LevelOf(const std::string& name) {
          : name == "warning" ? server::LogLevel::kWarning
          : name == "error"   ? server::LogLevel::kError
                              : server::LogLevel::kInfo;
-}
-
-std::string IsPort(const std::string& text) {
-  int port = -1;
-  if (absl::SimpleAtoi(text, &port) && port >= 0 && port <= 65535) return "";
-  return absl::StrCat("'", text, "' is no port: expected a number from 1 to 65535, or 0 for any");
 }
 
 // Checks that the text is an origin as browsers write it.
@@ -178,8 +171,9 @@ int Serve(const ServeArguments& a) {
   if (absl::Status s = CheckEngineOptions(asked); !s.ok()) return ComplainOfArguments(s);
   // Reads header and metadata, which takes no time, so that a wrong file is reported at once.
   // Whether all of it can be used turns out while clients are told to wait.
-  const absl::Status readable = gguf::File::Open(asked.model_path, {.use_mmap = true}).status();
-  if (!readable.ok()) return Complain(readable);
+  const auto readable = gguf::File::Open(asked.model_path, {.use_mmap = true});
+  if (!readable.ok()) return Complain(readable.status());
+  if (absl::Status s = CheckExpertStats(asked, **readable); !s.ok()) return Complain(s);
   const EndSignals signals;  // blocks the signals before any thread exists
   server::ServerLog log(LevelOf(a.log_level), a.log_format == "json", [](const std::string& line) {
     std::fwrite(line.data(), 1, line.size(), stderr);
@@ -236,7 +230,7 @@ void AddServerOptions(Command command, ServeArguments* a) {
       .Check(NotEmpty)
       .ShowDefault();
   command.AddOption("--port", a->port, "The port; 0: any that is free, which is printed")
-      .Check(IsPort)
+      .Range(int64_t{0}, int64_t{65535})
       .ShowDefault();
   command
       .AddOption("--api-key", a->options.access.keys,
