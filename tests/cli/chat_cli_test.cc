@@ -3,6 +3,7 @@
 #include <pty.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -231,6 +232,12 @@ class Terminal {
     pid_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
+  void Signal(int number) const { kill(pid_, number); }
+  // Returns whether the terminal shows what is typed, as it does outside of line editing.
+  bool Echoes() const {
+    termios now{};
+    return tcgetattr(master_, &now) == 0 && (now.c_lflag & ECHO) != 0;
+  }
   const std::string& shown() const { return shown_; }
   // Returns what was shown before the text that the last Wait found.
   const std::string& before() const { return before_; }
@@ -274,6 +281,20 @@ TEST_F(ChatCliTest, CtrlCStopsAnAnswerAndThenLeaves) {
   ASSERT_TRUE(terminal.Wait("> "));
   terminal.Type("\x03");
   EXPECT_EQ(terminal.ExitCode(), 0);
+}
+
+// A closed window sends a hang-up. The terminal is left as it was.
+TEST_F(ChatCliTest, ASignalAtThePromptLeavesInOrder) {
+  for (const int signal : {SIGTERM, SIGHUP}) {
+    Terminal terminal({"--temp", "0"});
+    ASSERT_TRUE(terminal.Wait("> "));
+    terminal.Type("half a line");
+    ASSERT_TRUE(terminal.Wait("half a line"));
+    EXPECT_FALSE(terminal.Echoes());
+    terminal.Signal(signal);
+    EXPECT_EQ(terminal.ExitCode(), 130);
+    EXPECT_TRUE(terminal.Echoes());
+  }
 }
 
 TEST_F(ChatCliTest, ALongLineCanBePasted) {

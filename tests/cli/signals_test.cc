@@ -1,6 +1,8 @@
 #include "tools/cli/terminal/signals.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "gtest/gtest.h"
 
@@ -59,6 +61,34 @@ TEST(InterruptFlagTest, IsRaisedByWhatWouldEndTheProgram) {
     EXPECT_TRUE(flag.raised());
   }
   for (const int number : {SIGINT, SIGTERM, SIGXFSZ}) EXPECT_EQ(HandlerOf(number), SIG_DFL);
+}
+
+int stops = 0;
+
+TEST(OrderlyEndTest, TheFirstSignalStopsAndASecondAtOnceIsIgnored) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) Set(number, SIG_DFL);
+  {
+    const OrderlyEnd end([] { ++stops; });
+    pollfd wake{end.wake_file(), POLLIN, 0};
+    EXPECT_FALSE(end.raised());
+    EXPECT_EQ(poll(&wake, 1, 0), 0);
+    for (const int number : {SIGTERM, SIGHUP, SIGINT}) raise(number);
+    EXPECT_TRUE(end.raised());
+    EXPECT_EQ(stops, 1);
+    EXPECT_EQ(poll(&wake, 1, 0), 1);
+  }
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) EXPECT_EQ(HandlerOf(number), SIG_DFL);
+}
+
+TEST(OrderlyEndDeathTest, ASecondSignalEndsTheProgram) {
+  EXPECT_EXIT(
+      {
+        const OrderlyEnd end;
+        raise(SIGTERM);
+        usleep(400'000);
+        raise(SIGTERM);
+      },
+      ::testing::ExitedWithCode(kInterrupted), "");
 }
 
 }  // namespace

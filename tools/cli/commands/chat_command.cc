@@ -1,11 +1,13 @@
 // trine chat: holds a conversation on the terminal, or line by line through a pipe.
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,20 +49,32 @@ struct Arguments {
   int64_t n_predict = -1;
 };
 
-Session* answering = nullptr;
+std::atomic<Session*> answering = nullptr;
 volatile std::sig_atomic_t answer_stopped = 0;
 
-void StopAnswer(int) {
+void StopAnswer() {
+  Session* const session = answering;
+  if (session != nullptr) session->Cancel();
+}
+
+// Ctrl-C stops an answer and not the conversation.
+void OnCtrlC(int) {
   answer_stopped = 1;
-  if (answering != nullptr) answering->Cancel();
+  StopAnswer();
 }
 
 double PerSecond(double n, double ms) { return ms > 0 ? 1000.0 * n / ms : 0; }
 
 class Chat {
  public:
-  Chat(std::unique_ptr<Conversation> conversation, int64_t n_predict, bool constrained)
-      : conversation_(std::move(conversation)), n_predict_(n_predict), constrained_(constrained) {
+  // Ends when `end` has been raised.
+  Chat(std::unique_ptr<Conversation> conversation, int64_t n_predict, bool constrained,
+       const OrderlyEnd& end)
+      : conversation_(std::move(conversation)),
+        n_predict_(n_predict),
+        constrained_(constrained),
+        end_(end),
+        reader_(end.wake_file()) {
     const char* no_color = std::getenv("NO_COLOR");
     const char* term = std::getenv("TERM");
     colours_ = reader_.terminal() && (no_color == nullptr || *no_color == '\0') &&
@@ -71,7 +85,7 @@ class Chat {
     if (reader_.terminal()) std::printf("%s/help says what there is.%s\n", Dim(), Plain());
     if (!first_message.empty()) Say(first_message);
     std::string message;
-    while (!leave_ && ReadMessage(&message)) {
+    while (!leave_ && !end_.raised() && ReadMessage(&message)) {
       if (message.empty()) continue;
       if (message[0] == '/' && message.substr(0, 2) != "//") {
         RunCommand(message);
@@ -79,7 +93,8 @@ class Chat {
         Say(message[0] == '/' ? message.substr(1) : message);
       }
     }
-    return answer_stopped != 0 && !reader_.terminal() ? kInterrupted : failed_ ? 1 : 0;
+    const bool stopped = answer_stopped != 0 && !reader_.terminal();
+    return stopped || end_.raised() ? kInterrupted : failed_ ? 1 : 0;
   }
 
  private:
@@ -150,7 +165,7 @@ class Chat {
     answer_stopped = 0;
     answering = &conversation_->session();
     const absl::Status status = [&] {
-      const ScopedSignals interrupt({SIGINT}, StopAnswer);
+      const ScopedSignals interrupt({SIGINT}, OnCtrlC);
       return ask(options);
     }();
     answering = nullptr;
@@ -224,6 +239,7 @@ class Chat {
   std::unique_ptr<Conversation> conversation_;
   const int64_t n_predict_;
   const bool constrained_;
+  const OrderlyEnd& end_;
   LineReader reader_;
   bool colours_ = false;
   bool leave_ = false;
@@ -254,12 +270,14 @@ absl::StatusOr<std::unique_ptr<Conversation>> Open(const Arguments& a, Engine* e
 }
 
 int RunChat(const Arguments& a) {
+  std::optional<OrderlyEnd> end;  // declared before the engine, which keeps counts when it ends
   auto engine = LoadEngine(a.engine);
   if (!engine.ok()) return Complain(engine.status());
   auto conversation = Open(a, engine->get());
   if (!conversation.ok()) return Complain(conversation.status());
-  const int code =
-      Chat(*std::move(conversation), a.n_predict, IsConstrained(a.constraint)).Run(a.first_message);
+  end.emplace(StopAnswer);
+  const int code = Chat(*std::move(conversation), a.n_predict, IsConstrained(a.constraint), *end)
+                       .Run(a.first_message);
   const absl::Status traced = (*engine)->WriteTrace();
   return traced.ok() ? code : Complain(traced);
 }

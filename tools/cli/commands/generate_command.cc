@@ -1,12 +1,11 @@
 // trine generate: continues a text.
+#include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
-#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,26 +53,14 @@ struct GenerateArguments {
   bool hide_prompt = false;
 };
 
-// Ctrl-C ends the answer, not the program: the text generated so far is written. The sessions are
-// set before the handler and reset after it.
-std::span<Session* const> interruptible;
-volatile std::sig_atomic_t generating_stopped = 0;
-timespec stopped_at;
+// Ctrl-C ends the answer, not the program: the text generated so far is written. So do other
+// signals that would end the program. null: nothing is generated.
+std::atomic<const std::vector<Session*>*> interruptible = nullptr;
 
-// A second signal ends the program. One that comes at once is ignored, because the same signal may
-// be sent to the process and to its group.
-void StopGenerating(int) {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  if (generating_stopped != 0) {
-    const double waited = static_cast<double>(now.tv_sec - stopped_at.tv_sec) +
-                          1e-9 * static_cast<double>(now.tv_nsec - stopped_at.tv_nsec);
-    if (waited > 0.3) _exit(kInterrupted);
-    return;
-  }
-  generating_stopped = 1;
-  stopped_at = now;
-  for (Session* session : interruptible) session->Cancel();
+void StopGenerating() {
+  const std::vector<Session*>* const sessions = interruptible;
+  if (sessions == nullptr) return;
+  for (Session* session : *sessions) session->Cancel();
 }
 
 absl::StatusOr<std::vector<int32_t>> PromptTokens(const GenerateArguments& a, const Engine& engine,
@@ -278,6 +265,7 @@ int GenerateTexts(const GenerateArguments& a) {
   if (!recorder.ok()) return Complain(recorder.status());
   auto head = BeginRerank(a.rerank, &loaded);
   if (!head.ok()) return Complain(head.status());
+  std::optional<OrderlyEnd> end;  // declared before the engine, which keeps counts when it ends
   auto engine = LoadEngine(loaded);
   if (!engine.ok()) return Complain(engine.status());
   const double load_ms =
@@ -310,13 +298,11 @@ int GenerateTexts(const GenerateArguments& a) {
   std::vector<Generation> results(sessions->size());
   std::vector<Session*> pointers;
   for (const auto& session : *sessions) pointers.push_back(session.get());
-  interruptible = pointers;
   const StatsReport stats(**engine);
-  const absl::Status status = [&] {
-    const ScopedSignals interrupt({SIGINT}, StopGenerating);
-    return GenerateTogether(pointers, all, results);
-  }();
-  interruptible = {};
+  interruptible = &pointers;
+  end.emplace(StopGenerating);
+  const absl::Status status = GenerateTogether(pointers, all, results);
+  interruptible = nullptr;
   progress.Clear();
   if (!status.ok()) return Complain(status);
 
@@ -347,7 +333,7 @@ int GenerateTexts(const GenerateArguments& a) {
     if (const absl::Status s = (*recorder)->Finish(); !s.ok()) return Complain(s);
   }
   if (const absl::Status s = (*engine)->WriteTrace(); !s.ok()) return Complain(s);
-  return generating_stopped != 0 ? kInterrupted : 0;
+  return end->raised() ? kInterrupted : 0;
 }
 
 std::string NotZero(const std::string& text) {

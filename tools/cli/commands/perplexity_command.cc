@@ -1,5 +1,5 @@
 // trine perplexity: measures how well a model predicts a text.
-#include <csignal>
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -16,14 +16,6 @@
 
 namespace trine {
 namespace {
-
-// With a trace, Ctrl-C waits for the end of a context, so that the trace can be written. A second
-// Ctrl-C ends the program.
-volatile std::sig_atomic_t scoring_stopped = 0;
-void StopScoring(int) {
-  scoring_stopped = 1;
-  std::signal(SIGINT, SIG_DFL);
-}
 
 struct PerplexityArguments {
   EngineArguments engine;
@@ -43,6 +35,7 @@ int Perplexity(PerplexityArguments a) {
   const auto text = ReadPrompt(a.text);
   if (!text.ok()) return Complain(text.status());
   if (a.engine.context == EngineOptions::kDefaultContext) a.engine.context = 512;
+  std::optional<OrderlyEnd> end;  // declared before the engine, which writes files when it ends
   const auto engine = LoadEngine(a.engine);
   if (!engine.ok()) return Complain(engine.status());
   const auto tokens = (*engine)->tokenizer()->Encode(*text, {.add_special = false});
@@ -57,16 +50,17 @@ int Perplexity(PerplexityArguments a) {
   if (a.chunks >= 0) chunks = std::min(chunks, a.chunks);
   if (chunks == 0) return Complain(absl::InvalidArgumentError("--chunks 0 leaves nothing to do"));
   Progress progress("perplexity");
-  std::optional<ScopedSignals> interrupt;
-  if (!a.engine.trace.empty()) interrupt.emplace(std::initializer_list<int>{SIGINT}, StopScoring);
+  // Signals wait for the end of a context if the engine has a file to write.
+  if (a.engine.writes_files()) end.emplace();
+  const auto stopped = [&] { return end && end->raised(); };
   const auto score = MeasurePerplexity(engine->get(), *tokens, chunks,
                                        [&](int64_t done, const PerplexityScore& so_far) {
                                          if (!a.json) PrintSoFar(done, chunks, so_far);
                                          if (a.json) progress.Update(done, chunks);
-                                         return scoring_stopped == 0;
+                                         return !stopped();
                                        });
   progress.Clear();
-  if (scoring_stopped != 0) return kInterrupted;
+  if (stopped()) return kInterrupted;
   if (!score.ok()) return Complain(score.status());
   if (a.json) {
     const nlohmann::ordered_json json = {{"perplexity", score->Perplexity()},

@@ -23,6 +23,8 @@ struct EngineArguments : EngineOptions {
 
   // Returns whether KV blocks are kept outside of devices.
   bool keeps_blocks() const { return !kv_store.empty() || kv_host_bytes != 0; }
+  // Returns whether the engine writes files when it is destroyed.
+  bool writes_files() const { return !trace.empty() || !expert_stats.empty(); }
 };
 
 // The default of --ubatch-size, as help texts say it.

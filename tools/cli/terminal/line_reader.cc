@@ -7,15 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
-#include <iostream>
 #include <iterator>
-#include <optional>
 #include <string_view>
 
 #include "runtime/tokenizer/utf8.h"
-#include "tools/cli/terminal/signals.h"
 
 namespace trine {
 namespace {
@@ -53,22 +49,11 @@ Edit EditOf(std::string_view key) {
   return nullptr;
 }
 
-termios terminal_before{};
-
-// Restores the terminal before a signal from outside ends the program.
-void EndAfterRestoring(int number) {
-  tcsetattr(STDIN_FILENO, TCSANOW, &terminal_before);
-  std::signal(number, SIG_DFL);
-  std::raise(number);
-}
-
 // While an object of this class lives, keys come one by one without echo, and Ctrl-C is a key.
 class RawMode {
  public:
   RawMode() {
     if (tcgetattr(STDIN_FILENO, &before_) != 0) return;
-    terminal_before = before_;
-    ending_.emplace(std::initializer_list<int>{SIGTERM, SIGHUP}, EndAfterRestoring);
     termios raw = before_;
     raw.c_iflag &= ~static_cast<tcflag_t>(BRKINT | ICRNL | INPCK | ISTRIP | IXON);
     raw.c_lflag &= ~static_cast<tcflag_t>(ECHO | ICANON | IEXTEN | ISIG);
@@ -85,15 +70,14 @@ class RawMode {
  private:
   termios before_{};
   bool set_ = false;
-  std::optional<ScopedSignals> ending_;
 };
 
-// Returns false at the end of the input.
-bool ReadByte(char* byte) {
+// Reads what there is, at least one byte. Returns 0 at the end of the input.
+size_t ReadSome(char* bytes, size_t most) {
   while (true) {
-    const ssize_t n = read(STDIN_FILENO, byte, 1);
-    if (n == 1) return true;
-    if (n == 0 || errno != EINTR) return false;
+    const ssize_t n = read(STDIN_FILENO, bytes, most);
+    if (n >= 0) return static_cast<size_t>(n);
+    if (errno != EINTR) return 0;
   }
 }
 
@@ -104,8 +88,55 @@ bool InputWaits() {
   return poll(&input, 1, 0) > 0;
 }
 
+int TerminalColumns() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+LineReader::LineReader(int wake_file)
+    : wake_file_(wake_file), terminal_(isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0) {}
+
+LineReader::Outcome LineReader::Read(const std::string& prompt, int columns, std::string* line) {
+  if (terminal_) return EditLine(prompt, columns, line);
+  if (!ReadPiped(line)) return Outcome::kEnd;
+  if (!line->empty() && line->back() == '\r') line->pop_back();
+  return Outcome::kLine;
+}
+
+// Signals may run on another thread and then do not interrupt a read on this one, so both files are
+// waited for.
+bool LineReader::Wait() const {
+  pollfd files[] = {{STDIN_FILENO, POLLIN, 0}, {wake_file_, POLLIN, 0}};
+  while (true) {
+    if (poll(files, wake_file_ >= 0 ? 2 : 1, -1) > 0) return files[1].revents == 0;
+    if (errno != EINTR) return false;
+  }
+}
+
+bool LineReader::ReadByte(char* byte) const { return Wait() && ReadSome(byte, 1) == 1; }
+
+// Reads a line that need not end with a newline at the end of the input. Returns false if there is
+// none.
+bool LineReader::ReadPiped(std::string* line) {
+  size_t end = piped_.find('\n');
+  while (end == std::string::npos) {
+    char bytes[4096];
+    const size_t n = Wait() ? ReadSome(bytes, sizeof(bytes)) : 0;
+    if (n == 0) break;
+    const size_t before = piped_.size();
+    piped_.append(bytes, n);
+    end = piped_.find('\n', before);
+  }
+  if (end == std::string::npos && piped_.empty()) return false;
+  *line = piped_.substr(0, end);
+  piped_.erase(0, end == std::string::npos ? end : end + 1);
+  return true;
+}
+
 // Reads the rest of a character that begins with `first`. Returns "" if it is not UTF-8.
-std::string ReadCharacter(char first) {
+std::string LineReader::ReadCharacter(char first) const {
   std::string character(1, first);
   while (NextUtf8(character).kind == Utf8Step::Kind::kIncomplete) {
     char next = 0;
@@ -117,7 +148,7 @@ std::string ReadCharacter(char first) {
 
 // Reads the rest of a key that begins with Escape. Ignores modifiers that have no edit of their
 // own.
-Edit ReadEscape() {
+LineReader::Edit LineReader::ReadEscape() const {
   char kind = 0, last = 0;
   if (!ReadByte(&kind)) return nullptr;
   if (kind != '[' && kind != 'O') return EditOf(std::string{kEscape, kind});
@@ -125,22 +156,6 @@ Edit ReadEscape() {
   while (ReadByte(&last) && last >= '0' && last <= ';') key += last;  // digits and separators
   const Edit edit = EditOf(key + last);
   return edit == nullptr && last != '~' ? EditOf(std::string("\033[") + last) : edit;
-}
-
-int TerminalColumns() {
-  winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
-}  // namespace
-
-LineReader::LineReader() : terminal_(isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0) {}
-
-LineReader::Outcome LineReader::Read(const std::string& prompt, int columns, std::string* line) {
-  if (terminal_) return EditLine(prompt, columns, line);
-  if (!std::getline(std::cin, *line)) return Outcome::kEnd;
-  if (!line->empty() && line->back() == '\r') line->pop_back();
-  return Outcome::kLine;
 }
 
 // Draws one row: the part of the line around the cursor. Looks only at what it shows.

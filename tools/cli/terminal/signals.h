@@ -39,4 +39,25 @@ class InterruptFlag {
   ScopedSignals file_size_;
 };
 
+// Lets a command that keeps something at its end, such as counts of experts, come to that end.
+// While an object of this class lives, the first signal that would end the program calls `stop`
+// instead, which may do only what a signal handler may. A second signal ends the program at once,
+// with kInterrupted. One that comes within 0.3 s of the first is ignored, because the same signal
+// may be sent to the process and to its group. One object of this class may live at a time.
+class OrderlyEnd {
+ public:
+  using Stop = void (*)();
+  // `stop`: null: the command asks raised().
+  explicit OrderlyEnd(Stop stop = nullptr);
+
+  // Returns whether a signal has come. It stays so.
+  bool raised() const;
+  // Returns a file for poll, which can be read from once a signal has come; -1: the system gave
+  // none.
+  int wake_file() const;
+
+ private:
+  ScopedSignals ending_;
+};
+
 }  // namespace trine
