@@ -81,6 +81,7 @@ struct BenchDevices {
   std::string split_mode = "layer";
   std::string overrides;    // "ffn_up=igpu0,ffn_gate=igpu0"; "": none
   std::string cpu_experts;  // the layers whose experts go to the CPU: "20", "all"; "": none
+  std::string hot_experts;  // the slots of each layer: "37"; "": not given
   std::string memory;       // "dgpu:6.0 GiB"; "": no limits
   std::string numerics = "exact";
   std::string plugin_options;  // "blas:tile=128;blas:x=1"; "": none
@@ -128,6 +129,18 @@ struct BusyShare {
   double share = 0;
 };
 
+// The choices of experts in layers that have slots for some of them.
+struct SlotUse {
+  uint64_t choices = 0;      // 0: no layer has slots
+  uint64_t in_slots = 0;     // the choices of experts in slots
+  uint64_t moved = 0;        // the experts that were moved to slots
+  uint64_t moved_bytes = 0;  // their weights
+
+  double Share() const {
+    return choices == 0 ? 0 : static_cast<double>(in_slots) / static_cast<double>(choices);
+  }
+};
+
 // The result of a test with a setup.
 struct BenchResult {
   BenchSetup setup;  // with the actual number of threads
@@ -137,6 +150,7 @@ struct BenchResult {
   std::vector<uint64_t> samples_ns;  // one per repetition
   std::optional<BenchReads> reads;   // only for tests that only decode
   std::vector<BusyShare> busy;       // over all repetitions; empty: one device has run all of it
+  SlotUse slots;                     // over all repetitions
   std::optional<BenchOps> ops;
 
   std::vector<double> TokensPerSecond() const;  // one per repetition

@@ -64,6 +64,7 @@ Json ResultJson(const BenchSubject& subject, const BenchResult& r) {
                {"split_mode", subject.asked.split_mode},
                {"override_tensor", subject.asked.overrides},
                {"n_cpu_moe", subject.asked.cpu_experts},
+               {"hot_experts", subject.asked.hot_experts},
                {"device_memory", subject.asked.memory},
                {"numerics", subject.asked.numerics},
                {"plugin_options", subject.asked.plugin_options},
@@ -89,6 +90,12 @@ Json ResultJson(const BenchSubject& subject, const BenchResult& r) {
   json["machine_read_bytes_per_second"] = known(machine, reads.machine_bytes_per_second);
   json["machine_read_bytes"] = known(machine, static_cast<double>(reads.machine_bytes));
   json["machine_read_share"] = known(machine, r.ShareOfMachine());
+  const bool slots = r.slots.choices > 0;
+  const auto count = [&](uint64_t value) { return slots ? Json(value) : Json(); };
+  json["expert_choices"] = count(r.slots.choices);
+  json["expert_slot_share"] = known(slots, r.slots.Share());
+  json["experts_moved"] = count(r.slots.moved);
+  json["expert_bytes_moved"] = count(r.slots.moved_bytes);
   json["busy_shares"] = Json::object();
   for (const BusyShare& busy : r.busy) json["busy_shares"][busy.device] = busy.share;
   json["weights"] = WeightsJson(subject.weights);
@@ -175,6 +182,13 @@ std::string BusyText(const std::vector<BusyShare>& shares) {
   });
 }
 
+// Returns a text such as "71.3 % of 38400 choices, 12 experts moved there, 34 MiB".
+std::string SlotText(const SlotUse& slots) {
+  return absl::StrFormat("%.1f %% of %d choices, %d %s moved there, %.0f MiB", 100 * slots.Share(),
+                         slots.choices, slots.moved, slots.moved == 1 ? "expert" : "experts",
+                         static_cast<double>(slots.moved_bytes) / (1 << 20));
+}
+
 template <class Get>
 bool Differs(const std::vector<BenchSetup>& setups, const Get& get) {
   return std::any_of(setups.begin(), setups.end(),
@@ -194,6 +208,7 @@ void AddAsked(const BenchDevices& asked, std::vector<Cell>* cells) {
   add("split mode", 10, &BenchDevices::split_mode);
   add("override", 16, &BenchDevices::overrides);
   add("CPU experts", 11, &BenchDevices::cpu_experts);
+  add("hot experts", 11, &BenchDevices::hot_experts);
   add("memory", 12, &BenchDevices::memory);
   add("numerics", 8, &BenchDevices::numerics);
   add("plugin option", 13, &BenchDevices::plugin_options);
@@ -288,6 +303,11 @@ std::string BenchReport::Notes() const {
   for (const BenchResult& r : results_) {
     if (!r.busy.empty()) {
       absl::StrAppend(&text, "busy in ", r.test.Name(), ": ", BusyText(r.busy), "\n");
+    }
+  }
+  for (const BenchResult& r : results_) {
+    if (r.slots.choices > 0) {
+      absl::StrAppend(&text, "experts in slots in ", r.test.Name(), ": ", SlotText(r.slots), "\n");
     }
   }
   for (const BenchResult& r : results_) {

@@ -105,7 +105,7 @@ TEST(BenchReportTest, ShowsTheDevicesThatWereAskedFor) {
   for (const char* column : {"device", "split mode", "override", "numerics", "plugin option"}) {
     EXPECT_THAT(usual, Not(HasSubstr(column)));
   }
-  subject.asked = {"cpu,blas0",     "none", "ffn_(up|gate)=blas0", "20",
+  subject.asked = {"cpu,blas0",     "none", "ffn_(up|gate)=blas0", "20", "",
                    "blas0:2.0 GiB", "fast", "blas:tile=64"};
   BenchReport markdown(BenchFormat::kMarkdown, Plan());
   const std::string table = markdown.Add(subject, Decode());
@@ -143,6 +143,33 @@ TEST(BenchReportTest, ShowsHowBusyDevicesWere) {
   BenchReport lines(BenchFormat::kJsonLines, Plan());
   const auto json = nlohmann::json::parse(lines.Add(Subject(), r));
   EXPECT_EQ(json["busy_shares"]["dgpu0"], 0.12);
+}
+
+TEST(BenchReportTest, ShowsWhichPartOfTheChoicesWasInSlots) {
+  BenchResult r = Decode();
+  BenchSubject subject = Subject();
+  BenchReport none(BenchFormat::kMarkdown, Plan());
+  EXPECT_THAT(none.Add(subject, r), Not(HasSubstr("hot experts")));
+  EXPECT_THAT(none.End(), Not(HasSubstr("slots")));
+  BenchReport lines(BenchFormat::kJsonLines, Plan());
+  const auto without = nlohmann::json::parse(lines.Add(subject, r));
+  EXPECT_EQ(without["hot_experts"], "");
+  for (const char* name : {"expert_choices", "expert_slot_share", "experts_moved"}) {
+    EXPECT_TRUE(without[name].is_null()) << name;
+  }
+  subject.asked.hot_experts = "37";
+  r.slots = {4000, 2852, 12, uint64_t{34} << 20};
+  BenchReport markdown(BenchFormat::kMarkdown, Plan());
+  EXPECT_THAT(markdown.Add(subject, r), HasSubstr("| hot experts |"));
+  EXPECT_THAT(markdown.End(), HasSubstr(absl::StrCat(
+                                  "\nexperts in slots in ", r.test.Name(),
+                                  ": 71.3 % of 4000 choices, 12 experts moved there, 34 MiB\n")));
+  const auto json = nlohmann::json::parse(lines.Add(subject, r));
+  EXPECT_EQ(json["hot_experts"], "37");
+  EXPECT_EQ(json["expert_choices"], 4000);
+  EXPECT_DOUBLE_EQ(json["expert_slot_share"], 0.713);
+  EXPECT_EQ(json["experts_moved"], 12);
+  EXPECT_EQ(json["expert_bytes_moved"], uint64_t{34} << 20);
 }
 
 TEST(BenchReportTest, ShowsOpsAndWhatIsAroundThem) {

@@ -83,6 +83,7 @@ BenchDevices DevicesAskedFor(const EngineOptions& options) {
                             ? "all"
                             : absl::StrCat(request.cpu_experts);
   }
+  if (request.hot_experts) asked.hot_experts = absl::StrCat(*request.hot_experts);
   asked.memory =
       absl::StrJoin(request.memory_limits, ",", [](std::string* text, const SplitShare& limit) {
         absl::StrAppend(text, limit.device, ":", FormatBytes(static_cast<uint64_t>(limit.amount)));
@@ -186,6 +187,31 @@ std::vector<BusyShare> BusyWatch::Shares() const {
   }
   if (shares.size() < 2) shares.clear();
   return shares;
+}
+
+SlotUse SlotWatch::Sum() const {
+  SlotUse sum;
+  const std::shared_ptr<const Model> model = engine_.model();
+  for (size_t stage = 0; stage < model->stage_count(); ++stage) {
+    const DividedExperts* const experts = model->experts(stage);
+    if (experts == nullptr) continue;
+    sum.choices += experts->all_hits();
+    sum.in_slots += experts->home_hits();
+    sum.moved += experts->moved_experts();
+    sum.moved_bytes += experts->moved_bytes();
+  }
+  return sum;
+}
+
+SlotUse SlotWatch::Use() const {
+  SlotUse use = Sum();
+  // The counters begin anew when the model is placed again.
+  if (use.choices < before_.choices || use.moved < before_.moved) return use;
+  use.choices -= before_.choices;
+  use.in_slots -= before_.in_slots;
+  use.moved -= before_.moved;
+  use.moved_bytes -= before_.moved_bytes;
+  return use;
 }
 
 absl::StatusOr<std::optional<BenchReads>> ReadsOf(const Engine& engine, const BenchTest& test) {

@@ -59,6 +59,19 @@ class BusyWatch {
   const std::map<std::string, uint64_t> before_;
 };
 
+// Sums the choices of experts from its making on.
+class SlotWatch {
+ public:
+  explicit SlotWatch(const Engine& engine) : engine_(engine), before_(Sum()) {}
+  SlotUse Use() const;
+
+ private:
+  SlotUse Sum() const;
+
+  const Engine& engine_;
+  const SlotUse before_;
+};
+
 // Returns the facts about the model, the devices and the program that results show. `options` are
 // those that the engine was loaded with.
 BenchSubject DescribeSubject(const Engine& engine, const EngineOptions& options);

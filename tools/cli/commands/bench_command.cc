@@ -180,12 +180,14 @@ class BenchSetupRun {
     }
     result.time = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone());
     const BusyWatch watch(*engine_);
+    const SlotWatch slots(*engine_);
     for (int64_t i = 0; i < arguments_.repetitions; ++i) {
       const auto ns = runner->Run(test);
       if (!ns.ok()) return ns.status();
       result.samples_ns.push_back(*ns);
     }
     result.busy = watch.Shares();
+    result.slots = slots.Use();
     if (arguments_.ops) {
       auto ops = runner->RunWithOps(test);
       if (!ops.ok()) return ops.status();
@@ -285,7 +287,9 @@ void AddBenchCommand(Command app, Run* run) {
   auto [command, a] = NewCommand<BenchArguments>(
       app, run, Bench, "bench",
       "Measure how fast a model reads prompts and writes tokens, and how much of the machine's "
-      "read bandwidth that takes. Lists such as 1,2 or 1-8*2 run every combination");
+      "read bandwidth that takes. Lists such as 1,2 or 1-8*2 run every combination. With "
+      "--hot-experts or --expert-stats it also says which part of the chosen experts was in slots, "
+      "and how many experts were moved there");
   command
       .AddOption("-m,--model", a->engine.model_path,
                  "GGUF file (default: the model that comes with trine)")
