@@ -253,20 +253,20 @@ TEST_F(BenchCliTest, GivesOptionsToPlugins) {
 }
 
 TEST_F(BenchCliTest, RefusesInOneLine) {
-  ExpectRefused("-t 0", "--threads: 0 is not in range 1 to 1024", 2);
+  ExpectRefused("-t 0", "--threads: '0' is no whole number from 1 to 1024", 2);
   ExpectRefused("-t 1,x", "'x' is neither a whole number nor a range", 2);
   ExpectRefused("-p 0 -n 0", "nothing is measured", 2);
   ExpectRefused("-p -5", "--n-prompt", 2);
   ExpectRefused("-pg 512", "'512' is no pair of lengths, such as 512,128", 2);
-  ExpectRefused("-o xml", "xml not in", 2);
+  ExpectRefused("-o xml", "--output: 'xml' is none of md, csv, json, jsonl", 2);
   ExpectRefused("-r 0", "--repetitions", 2);
   ExpectRefused("-ctk q2", "'q2' is none of f16, f32, bf16, q8_0", 2);
-  ExpectRefused("-b 0", "--batch-size: 0 is not in range", 2);
+  ExpectRefused("-b 0", "--batch-size: '0' is no whole number from 1 to", 2);
   ExpectRefused("--delay -1", "--delay", 2);
   ExpectRefused("-m /no/such/model.gguf", "there is no such file", 1);
   ExpectRefused("-ts nowhere:1", "nowhere", 1);
   ExpectRefused("-dev nowhere", "nowhere", 1);
-  ExpectRefused("-dev cpu -ts cpu:3", "--tensor-split excludes --device", 2);
+  ExpectRefused("-dev cpu -ts cpu:3", "--tensor-split does not go with --device", 2);
   ExpectRefused("-sm columns", "--split-mode", 2);
   ExpectRefused("-ot ffn_up", "is not REGEX=DEVICE", 2);
   ExpectRefused("-ot banana=cpu", "'banana' finds no tensor of the model", 1);

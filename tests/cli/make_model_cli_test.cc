@@ -102,7 +102,8 @@ TEST_F(MakeModelCliTest, RefusesInOneLine) {
   ExpectRefused("--like tiny-qwen3 --type copy", "no type a new model can have", 2);
   ExpectRefused("--like tiny-qwen3 --pure", "--type", 2);
   ExpectRefused("--like tiny-qwen3 --layers 0", "--layers", 2);
-  ExpectRefused("--like tiny-qwen3 --layers 100000", "not in range 1 to 512", 2);
+  ExpectRefused("--like tiny-qwen3 --layers 100000",
+                "--layers: '100000' is no whole number from 1 to 512", 2);
   ExpectRefused("--like tiny-qwen3 --vocab 5", "the vocabulary is 5", 2);
   ExpectRefused("--like tiny-qwen3 --split-max-size 5", "expected 500M or 2G", 2);
   ExpectRefused("--like tiny-qwen3 --split-max-size 99999999999999999G", "is no size", 2);

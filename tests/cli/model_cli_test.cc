@@ -177,7 +177,7 @@ TEST_F(ModelCliTest, BadInputGetsOneLine) {
   ExpectRefused("generate -p x -l 12", "logit bias");
   ExpectRefused("generate -p x -l 99999+1", "99999");
   ExpectRefused("generate -p x -r ''", "stop string");
-  ExpectRefused("generate -p x -ctk q2", "q2 not in {f16");
+  ExpectRefused("generate -p x -ctk q2", "--cache-type-k: 'q2' is none of f16, f32, bf16, q8_0");
   ExpectRefused("generate -p x -ts cpu:4,dgpu:28", "dgpu");
   ExpectRefused("generate -p x -ts cpu:4", "add up to 32");
   ExpectRefused("generate -p x -ts ''", "tensor-split");
@@ -187,7 +187,7 @@ TEST_F(ModelCliTest, BadInputGetsOneLine) {
   ExpectRefused("show model ''", "it is empty");
   ExpectRefused("tokenize -p x -m ''", "it is empty");
   ExpectRefused("generate -p x -m \"$(printf 'a\\nb\\033')\"", "a\\x0ab\\x1b");
-  ExpectRefused("generate -p x -dev cpu -ngl 3", "--device excludes --gpu-layers");
+  ExpectRefused("generate -p x -dev cpu -ngl 3", "--device does not go with --gpu-layers");
   ExpectRefused("generate -p x --banana", "--banana");
   ExpectRefused("generate -p x -banana", "-banana");
   ExpectRefused("generate -p x -fa perhaps", "flash-attn");
@@ -202,7 +202,7 @@ TEST_F(ModelCliTest, BadInputGetsOneLine) {
   ExpectRefused("generate -p x -ot banana=cpu", "'banana' finds no tensor of the model");
   ExpectRefused("generate -p x -ot norm=cpu", "only tensors that stay with their layer");
   ExpectRefused("generate -p x -ot ffn_up=dgpu", "dgpu");
-  ExpectRefused("generate -p x --pack-cache=", "--pack-cache= names no folder");
+  ExpectRefused("generate -p x --pack-cache=", "--pack-cache: the name of the folder is empty");
   ExpectRefused("generate -p x -sys hello", "--chat");
   ExpectRefused("perplexity -p 'too short'", "one context takes 512");
   ExpectRefused("perplexity", "there is no text");
@@ -219,7 +219,7 @@ TEST_F(ModelCliTest, OptionsThatCantBeReadExitWithTwo) {
   refused("-ts igpu:1e1,cpu:22", "has a wrong amount, '1e1'");
   refused("-ts cpu:", "'cpu:' has no amount");
   refused("-ts cpu:40%,igpu:50%", "add up to 90 %");
-  refused("-ts cpu:32 -dev cpu", "excludes");
+  refused("-ts cpu:32 -dev cpu", "does not go with");
   refused("-dev cpu:3,igpu", "is no device; --tensor-split takes");
   refused("-n 3 -n 4", "-n (--n-predict) is given twice");
   refused("-ts cpu:1 -ts cpu:2", "-ts (--tensor-split) is given twice");

@@ -53,11 +53,11 @@ TEST_F(ServeCliTest, NumbersSayWhatTheyAre) {
     EXPECT_EQ(output.code, 2) << output.errors;
     EXPECT_THAT(output.errors, HasSubstr(part)) << arguments;
   };
-  refused("--port abc", "'abc' is no port: expected a number from 1 to 65535");
-  refused("--port 70000", "'70000' is no port");
-  refused("--port -1", "'-1' is no port");
+  refused("--port abc", "--port: 'abc' is no whole number from 0 to 65535");
+  refused("--port 70000", "'70000' is no whole number from 0 to 65535");
+  refused("--port -1", "'-1' is no whole number");
   refused("--header-timeout 0", "--header-timeout");
-  refused("--kv-host -1", "--kv-host: '-1' is below 0");
+  refused("--kv-host -1", "--kv-host: '-1' is below 0: expected a number of bytes");
   refused("--kv-host=-1G", "--kv-host: '-1G' is below 0");
   refused("--kv-store x --kv-store-size ' -5M'", "--kv-store-size: ' -5M' is below 0");
   refused("--kv-store x --kv-prefetch -2", "--kv-prefetch: '-2' is below 0");

@@ -190,7 +190,7 @@ absl::StatusOr<std::vector<int64_t>> ParseCounts(const std::string& option,
   for (const int64_t value : values) {
     if (value >= least && value <= most) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(option, ": ", value, " is not in range ", least, " to ", most));
+        absl::StrCat(option, ": '", value, "' is no whole number from ", least, " to ", most));
   }
   return values;
 }

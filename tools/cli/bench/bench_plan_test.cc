@@ -31,7 +31,7 @@ TEST(BenchPlanTest, RefusesWhatIsNoCount) {
     EXPECT_THAT(std::string(values.status().message()), HasSubstr("--n-gen: '")) << text;
   }
   EXPECT_THAT(std::string(ParseCounts("-t", {"0"}, 1, 8).status().message()),
-              "-t: 0 is not in range 1 to 8");
+              "-t: '0' is no whole number from 1 to 8");
   EXPECT_FALSE(ParseCounts("-t", {"0-9223372036854775807"}, 0, 8).ok());
 }
 
@@ -88,7 +88,7 @@ TEST(BenchPlanTest, RefusesWhatCannotBeMeasured) {
   };
   BenchLists lists;
   lists.threads = {"0"};
-  EXPECT_THAT(refused(lists), HasSubstr("--threads: 0 is not in range"));
+  EXPECT_THAT(refused(lists), HasSubstr("--threads: '0' is no whole number from"));
   lists = {};
   lists.n_prompt = lists.n_gen = {"0"};
   EXPECT_THAT(refused(lists), HasSubstr("nothing is measured"));

@@ -1,11 +1,14 @@
 #include "tools/cli/options/arguments.h"
 
+#include <string_view>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tools/cli/options/values.h"
 
 namespace trine {
 namespace {
@@ -63,6 +66,43 @@ const CLI::Option* Repeated(const CLI::App& app) {
   return nullptr;
 }
 
+// Returns the names of the command that the user gave, such as "trine plugin check".
+std::string GivenCommand(const CLI::App& app) {
+  const std::vector<CLI::App*> below = app.get_subcommands();
+  if (below.empty()) return app.get_name();
+  return absl::StrCat(app.get_name(), " ", GivenCommand(*below.front()));
+}
+
+// Describes an argument that the parser does not know, by the parser's own message.
+std::string DescribeExtra(const CLI::App& app, const std::string& text) {
+  // It lists the arguments, the first one last.
+  const std::string word = text.substr(text.rfind(' ') + 1);
+  if (word.empty()) return text;
+  if (word[0] == '-' && word.size() > 1) {
+    return absl::StrCat(GivenCommand(app), " has no option ", word.substr(0, word.find('=')));
+  }
+  if (app.get_subcommands().empty()) return absl::StrCat("there is no command '", word, "'");
+  return absl::StrCat(GivenCommand(app), " has no use for '", word, "'");
+}
+
+std::string DescribeMissing(const CLI::App& app, const std::string& text) {
+  if (text.rfind("A subcommand", 0) == 0) {
+    return absl::StrCat(GivenCommand(app), " needs the name of one of its commands");
+  }
+  const size_t end = text.find(" is required");
+  return end == text.npos ? text : absl::StrCat(GivenCommand(app), " needs ", text.substr(0, end));
+}
+
+// Describes a wrong value of a flag. Values of other options are checked before the parser converts
+// them.
+std::string DescribeFlag(const std::string& text) {
+  constexpr std::string_view kBegin = "Could not convert: ", kMiddle = " = ";
+  const size_t middle = text.find(kMiddle);
+  if (text.rfind(kBegin, 0) != 0 || middle == text.npos) return text;
+  return absl::StrCat(text.substr(kBegin.size(), middle - kBegin.size()), ": ",
+                      WrongFlag(text.substr(middle + kMiddle.size())));
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> WriteOutArguments(int argc, char** argv) {
@@ -72,7 +112,7 @@ absl::StatusOr<std::vector<std::string>> WriteOutArguments(int argc, char** argv
     const std::string argument = argv[i];
     verbatim = verbatim || argument == "--";
     if (!verbatim && argument == kNoFolder) {
-      return absl::InvalidArgumentError("--pack-cache= names no folder");
+      return absl::InvalidArgumentError("--pack-cache: the name of the folder is empty");
     }
     arguments.push_back(verbatim ? argument : WriteOut(argument));
     if (!verbatim && HasSeveralLetters(arguments.back())) {
@@ -92,11 +132,17 @@ std::vector<std::string> TypedForms(const std::string& long_form) {
 
 std::string DescribeParseError(const CLI::App& app, const CLI::ParseError& error) {
   const std::string text = error.what();
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && app.get_subcommands().empty()) {
-    // The parser lists words that it does not know, the first one last.
-    const std::string word = text.substr(text.rfind(' ') + 1);
-    if (!word.empty() && word[0] != '-') return absl::StrCat("there is no command '", word, "'");
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return DescribeExtra(app, text);
+  if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
+    const std::vector<std::string> names = absl::StrSplit(text, " excludes ");
+    if (names.size() == 2) return absl::StrCat(names[0], " does not go with ", names[1]);
   }
+  if (dynamic_cast<const CLI::RequiresError*>(&error) != nullptr) {
+    const std::vector<std::string> names = absl::StrSplit(text, " requires ");
+    if (names.size() == 2) return absl::StrCat(names[0], " needs ", names[1], " beside it");
+  }
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) return DescribeMissing(app, text);
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) return DescribeFlag(text);
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return text;
   const CLI::Option* repeated = Repeated(app);
   if (repeated == nullptr) {

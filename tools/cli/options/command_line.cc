@@ -2,25 +2,38 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <type_traits>
 #include <utility>
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "runtime/tokenizer/utf8.h"
 #include "tools/cli/options/arguments.h"
 #include "tools/cli/options/describe_commands.h"
+#include "tools/cli/options/values.h"
 
 namespace trine {
 namespace {
 
 constexpr int kUsage = 2;
 
-std::string IsNotNegative(const std::string& text) {
-  return absl::StartsWith(absl::StripLeadingAsciiWhitespace(text), "-")
-             ? absl::StrCat("'", text, "' is below 0")
-             : "";
+// The name of the check that the value is of the option's type.
+constexpr char kTypeCheck[] = "type";
+
+// The type of a number that an option sets; void: it sets something else.
+template <typename T>
+struct NumberOf {
+  using Type = std::conditional_t<std::is_arithmetic_v<T> && !std::is_same_v<T, bool>, T, void>;
+};
+template <typename T>
+struct NumberOf<std::optional<T>> : NumberOf<T> {};
+
+// The parser's own checks say what is wrong in words of programmers, so these replace them. They
+// keep the text that describes what is allowed, which --help shows.
+CLI::Validator WithSentence(const CLI::Validator& check,
+                            std::function<std::string(const std::string&)> sentence) {
+  return CLI::Validator([sentence](std::string& text) { return sentence(text); },
+                        check.get_description());
 }
 
 }  // namespace
@@ -32,7 +45,10 @@ Option Option::Check(std::function<std::string(const std::string&)> check) {
 
 template <typename T>
 Option Option::Range(T low, T high) {
-  option_->check(CLI::Range(low, high));
+  option_->get_validator(kTypeCheck)->active(false);
+  option_->check(WithSentence(CLI::Range(low, high), [low, high](const std::string& text) {
+    return WrongNumber(text, low, high);
+  }));
   return *this;
 }
 template Option Option::Range(int, int);
@@ -42,18 +58,22 @@ template Option Option::Range(float, float);
 template Option Option::Range(double, double);
 
 Option Option::OneOf(std::vector<std::string> choices) {
-  option_->check(CLI::IsMember(std::move(choices)));
+  option_->check(WithSentence(CLI::IsMember(choices), [choices](const std::string& text) {
+    return WrongWord(text, choices);
+  }));
   return *this;
 }
 
 Option Option::ExistingFolder() {
-  option_->check(CLI::ExistingDirectory);
+  option_->check(WithSentence(CLI::ExistingDirectory, [](const std::string& text) {
+    return CLI::ExistingDirectory(text).empty() ? "" : IsNo(text, "folder that is there");
+  }));
   return *this;
 }
 
 Option Option::AsSize() {
-  // CLI11 applies the last transformation first. A number below 0 would wrap in the other one.
-  option_->transform(CLI::AsSizeValue(false))->transform(CLI::Validator(IsNotNegative, ""));
+  option_->transform(CLI::Validator([](std::string& text) { return WrongSize(&text); },
+                                    CLI::AsSizeValue(false).get_description()));
   return ValueName("SIZE");
 }
 
@@ -113,7 +133,13 @@ Command Command::AddCommand(const std::string& name, const std::string& descript
 
 template <typename T>
 Option Command::AddOption(const std::string& names, T& value, const std::string& help) {
-  return Option(app_->add_option(names, value, help));
+  CLI::Option* option = app_->add_option(names, value, help);
+  using Number = typename NumberOf<T>::Type;
+  if constexpr (!std::is_void_v<Number>) {
+    option->check(CLI::Validator([](std::string& text) { return WrongNumber<Number>(text); }, "",
+                                 kTypeCheck));
+  }
+  return Option(option);
 }
 template Option Command::AddOption(const std::string&, int&, const std::string&);
 template Option Command::AddOption(const std::string&, int64_t&, const std::string&);

@@ -65,7 +65,7 @@ std::string ParseMemoryOption(const std::string& text, PlacementRequest* request
 
 std::string ParseOverrideOption(const std::string& text, PlacementRequest* request) {
   auto overrides = ParseOverrides(text);
-  if (!overrides.ok()) return Reason(overrides.status(), "tensor override: ");
+  if (!overrides.ok()) return Reason(overrides.status(), "--override-tensor: ");
   std::move(overrides->begin(), overrides->end(), std::back_inserter(request->overrides));
   return "";
 }
@@ -235,18 +235,11 @@ void AddSplitModeOptions(Command command, PlacementRequest* request) {
   command.AddFlagTo("--cpu-moe", request->cpu_experts, PlacementRequest::kAllLayers,
                     "The experts of all layers go to the CPU; also -cmoe");
   command
-      .AddParsed(
-          "--n-cpu-moe",
-          [request](const std::string& text) -> std::string {
-            int64_t layers = 0;
-            if (!absl::SimpleAtoi(text, &layers) || layers < 0) {
-              return absl::StrCat("'", text, "' is no number of layers");
-            }
-            request->cpu_experts = layers;
-            return "";
-          },
+      .AddOption(
+          "--n-cpu-moe", request->cpu_experts,
           "The experts of the first N layers go to the CPU, the rest where it would go; also "
           "-ncmoe")
+      .Range(int64_t{0}, int64_t{1} << 20)
       .Excludes({"--cpu-moe"})
       .ValueName("N");
   command
