@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 
 TEST(JsonMembersTest, ReadsEachKind) {
   const Json json = {{"text", "x"},          {"integer", -3},       {"unsigned", ~uint64_t{0}},
-                     {"count", 7},           {"flag", true},        {"hash", HashText(0x1234abcd)},
+                     {"count", 7u},          {"flag", true},        {"hash", HashText(0x1234abcd)},
                      {"number", 1.5},        {"numbers", {1, 2.5}}, {"texts", {"a", "b"}},
                      {"object", {{"in", 1}}}};
   absl::Status status;
@@ -40,7 +40,7 @@ TEST(JsonMembersTest, ReadsEachKind) {
 
 TEST(JsonMembersTest, TheFirstErrorIsKept) {
   const Json json = {
-      {"text", 1}, {"integer", ~uint64_t{0}}, {"count", 0}, {"hash", "12"}, {"list", {1, "x"}}};
+      {"text", 1}, {"integer", ~uint64_t{0}}, {"count", 0u}, {"hash", "12"}, {"list", {1, "x"}}};
   const auto message = [&](auto read) {
     absl::Status status;
     JsonMembers r(json, &status);

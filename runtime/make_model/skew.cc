@@ -54,14 +54,15 @@ absl::StatusOr<double> SkewFactor(int64_t experts, int64_t used, double share) {
   const double seldom = static_cast<double>(used) * (1 - share) / rest;
   // Beyond a half the logits would have to have another mean.
   if (often >= 0.49) {
-    return Invalid("a tenth of ", experts, " experts can get at most ",
+    return Invalid(100 * share, " % is too much: where a token chooses ", used, " of ", experts,
+                   " experts, a tenth of them can get at most ",
                    static_cast<int64_t>(49 * tenth / static_cast<double>(used)),
-                   " % of the hits if a token chooses ", used);
+                   " % of the choices");
   }
   if (seldom >= often) {
-    return Invalid("a tenth of the experts gets ",
+    return Invalid(100 * share, " % is too little: a tenth of ", experts, " experts gets ",
                    static_cast<int64_t>(100 * tenth / (tenth + rest)),
-                   " % of the hits if none is preferred; it takes more to skew them");
+                   " % of the choices if none is preferred");
   }
   return QuantileAbove(seldom) / QuantileAbove(often);
 }

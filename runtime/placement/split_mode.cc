@@ -16,7 +16,7 @@ namespace {
 using quantize::TensorPattern;
 
 absl::Status Wrong(const std::string& part, absl::string_view why) {
-  return Invalid("tensor override: '", part, "' ", why);
+  return Invalid("--override-tensor: '", part, "' ", why);
 }
 
 void Warn(const LogSink& log, const std::string& text) {
@@ -291,7 +291,7 @@ absl::StatusOr<std::vector<TensorOverride>> ParseOverrides(const std::string& te
     if (one.expression.empty()) return Wrong(part, "has no expression before the '='");
     if (one.device.empty()) return Wrong(part, "names no device after the '='");
     const auto pattern = TensorPattern::Create(one.expression);
-    if (!pattern.ok()) return Invalid("tensor override: ", pattern.status().message());
+    if (!pattern.ok()) return Invalid("--override-tensor: ", pattern.status().message());
     overrides.push_back(std::move(one));
     part.clear();
   }

@@ -61,8 +61,9 @@ std::string SegmentTable(const PlanReport& r) {
       const SegmentShare& share = s.elsewhere[j];
       std::string what = problem.devices[s.range.device].elsewhere[j].what;
       if (const auto slots = SlotsOfPart(r.report, i, j)) {
-        absl::StrAppendFormat(&what, ", %d of %d in slots too: %.0f %% of choices", slots->slots,
-                              slots->experts, 100 * slots->share);
+        absl::StrAppendFormat(&what, ", %d of %d also on %s: %.0f %% of choices", slots->slots,
+                              slots->experts, problem.devices[s.range.device].name,
+                              100 * slots->share);
       }
       table.Add(
           Row(r,
@@ -74,7 +75,7 @@ std::string SegmentTable(const PlanReport& r) {
   std::string text = table.Format();
   if (std::any_of(placement.segments.begin(), placement.segments.end(),
                   [](const PlacementSegment& s) { return !s.elsewhere.empty(); })) {
-    absl::StrAppend(&text, "the time of a segment counts that of its parts on other devices\n");
+    absl::StrAppend(&text, "the time of a segment includes that of its parts on other devices\n");
   }
   return text;
 }
@@ -124,7 +125,7 @@ std::string LayerTable(const PlanReport& r) {
 // Lists the weights that are not with their layers.
 std::string MovedTable(const PlanReport& r) {
   if (r.report.moved.empty()) return "";
-  TextTable table({"of", "on", "matrices", "rows of", "weights"});
+  TextTable table({"part of", "on", "whole matrices", "divided ones", "weights"});
   for (const MovedWeights& moved : r.report.moved) {
     table.Add({DescribeSegment(r.report.ranges[moved.range]), moved.device,
                absl::StrCat(moved.whole), absl::StrCat(moved.parts), FormatBytes(moved.bytes)});
@@ -181,7 +182,7 @@ std::string Reasons(const PlanReport& r) {
   for (const PlacementSegment& s : r.report.placement.segments) {
     if (s.bound.empty()) continue;
     absl::StrAppend(&text, "  ", DescribeSegment(s.range), " on ",
-                    r.report.problem.plan.devices[s.range.device].name, ": bound by ", s.bound,
+                    r.report.problem.plan.devices[s.range.device].name, ": limited by ", s.bound,
                     s.change.empty() ? "" : "; ", s.change, "\n");
   }
   for (const PlacementSegment& s : r.report.placement.segments) {

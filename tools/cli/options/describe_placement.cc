@@ -26,8 +26,8 @@ std::vector<LayerRange> RangesOf(const Engine& engine) {
 // Describes the slots of a stage, with the part of the choices that they get by the counts so far.
 std::string SlotsText(const DividedExperts& divided, const ExpertHits& hits) {
   const ExpertSlots& slots = divided.slots(0);
-  std::string text =
-      absl::StrCat(slots.slots(), " of ", slots.experts(), " experts of ", divided.layers());
+  std::string text = absl::StrCat(slots.slots(), " of ", slots.experts(), " experts in each of ",
+                                  divided.layers());
   double shares = 0;
   for (size_t i = 0; i < divided.layers(); ++i) {
     const std::vector<uint64_t> of_layer = hits.OfLayer(divided.number(i));
@@ -35,7 +35,7 @@ std::string SlotsText(const DividedExperts& divided, const ExpertHits& hits) {
     if (!known) return text;
     shares += HitShare(of_layer, slots.slots());
   }
-  absl::StrAppendFormat(&text, " with %.0f %% of choices",
+  absl::StrAppendFormat(&text, ", for %.0f %% of choices",
                         100 * shares / static_cast<double>(divided.layers()));
   return text;
 }
@@ -64,7 +64,8 @@ void DescribeParts(const Model& model, const ExpertHits& hits,
       const DividedExperts* const divided = model.experts(stage);
       const auto whole = place.span.layers() - away;
       if (divided == nullptr || whole > 0) {
-        (*notes)[stage].push_back(absl::StrCat(what, " of ", whole));
+        (*notes)[stage].push_back(whole > 0 ? absl::StrCat(what, " of ", whole)
+                                            : absl::StrCat("without ", what));
       }
       if (divided == nullptr) continue;
       (*notes)[stage].push_back(SlotsText(*divided, hits));
