@@ -1,6 +1,7 @@
 #include "plugins/openmp_team.h"
 
 #include <omp.h>
+#include <pthread.h>
 
 #include <algorithm>
 
@@ -30,8 +31,28 @@ class FixedSize {
   const bool was_dynamic_;
 };
 
+// How often this process was made by fork() since it first made a team.
+int g_forks = 0;
+// The value of g_forks when the calling thread last began a region of several threads; -1: never.
+thread_local int g_forks_at_region = -1;
+
+void CountForks() {
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { ++g_forks; });
+  static_cast<void>(registered);  // without memory for it, forks are not counted
+}
+
+// GCC's runtime keeps the pool of a thread that has begun regions. In a child process the pool's
+// threads are missing, and a region would wait for them for ever.
+absl::Status CheckPool() {
+  if (g_forks_at_region < 0 || g_forks_at_region == g_forks) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "this thread has run OpenMP's regions before fork(), and their threads are in the parent "
+      "process alone: call from a new thread, or use the team 'own'");
+}
+
 // Returns how many threads a region gets that asks for `threads`.
 uint32_t TryRegion(uint32_t threads) {
+  if (threads > 1) g_forks_at_region = g_forks;
   uint32_t got = 1;
 #pragma omp parallel num_threads(threads) default(none) shared(got)
   {
@@ -47,6 +68,7 @@ uint32_t RunRegion(TeamRuns* runs, uint32_t workers) {
     return 1;
   }
   const FixedSize fixed;
+  g_forks_at_region = g_forks;
   uint32_t got = 1;
 #pragma omp parallel num_threads(workers) default(none) shared(runs, workers, got)
   {
@@ -73,6 +95,8 @@ bool OpenMpTeam::IsBuilt() { return true; }
 absl::StatusOr<std::shared_ptr<ThreadTeam>> OpenMpTeam::Create(uint32_t threads) {
   const auto most = static_cast<uint32_t>(std::max(omp_get_max_threads(), 1));
   const uint32_t wanted = std::min(threads != 0 ? threads : most, kMostWorkers);
+  CountForks();
+  if (absl::Status s = CheckPool(); wanted > 1 && !s.ok()) return s;
   const uint32_t got = TryRegion(wanted);
   if (threads != 0 && got != wanted) return TooFew(got, wanted);
   const auto processors = static_cast<uint32_t>(std::max(omp_get_num_procs(), 1));
@@ -89,6 +113,7 @@ absl::Status OpenMpTeam::Run(trine_worker_fn fn, void* arg) {
   const std::shared_ptr<TeamRuns> runs = runs_;
   return runs->Run(fn, arg, [&] {
     const uint32_t workers = runs->workers();
+    if (absl::Status s = CheckPool(); workers > 1 && !s.ok()) return s;
     const uint32_t got = RunRegion(runs.get(), workers);
     return got == workers ? absl::OkStatus() : TooFew(got, workers);
   });

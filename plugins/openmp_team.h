@@ -20,7 +20,8 @@ class OpenMpTeam : public ThreadTeam {
 
   // Finds out the size of the team with a region. `threads` 0: as many as OpenMP gives the calling
   // thread. Returns UNIMPLEMENTED if this build has no OpenMP, and FAILED_PRECONDITION if OpenMP
-  // gives fewer threads than asked for.
+  // gives fewer threads than asked for, or if the calling thread ran regions of a team before
+  // fork().
   static absl::StatusOr<std::shared_ptr<ThreadTeam>> Create(uint32_t threads);
 
   const char* name() const override { return "openmp"; }

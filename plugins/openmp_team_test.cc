@@ -2,6 +2,8 @@
 #include "plugins/openmp_team.h"
 
 #include <omp.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cfenv>
@@ -121,6 +123,30 @@ TEST_F(OpenMpTeamTest, KeepsItsSizeWhereOpenMpMayChooseIt) {
   EXPECT_TRUE(team->Run(Count, &ran).ok());
   EXPECT_EQ(ran, 4);
   EXPECT_NE(omp_get_dynamic(), 0) << "the program's own setting stays";
+}
+
+// GCC's runtime would wait for ever in the thread that has a pool. Another thread gets its own.
+TEST_F(OpenMpTeamTest, AChildProcessMakesATeamInAnotherThread) {
+  const auto team = Make(2);
+  std::atomic<int> ran{0};
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(20);
+    const auto refused = OpenMpTeam::Create(2);
+    const bool is_told =
+        absl::IsFailedPrecondition(refused.status()) && !team->Run(Count, &ran).ok() && ran == 0;
+    bool is_good = false;
+    std::thread([&] {
+      const auto own = OpenMpTeam::Create(2);
+      is_good = own.ok() && (*own)->Run(Count, &ran).ok() && ran == 2;
+    }).join();
+    _exit(!is_told ? 1 : is_good ? 0 : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(team->Run(Count, &ran).ok()) << "the parent's team works as before";
 }
 
 TEST_F(OpenMpTeamTest, ThreadsGetTheirRoundingBack) {

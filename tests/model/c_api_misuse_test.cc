@@ -34,12 +34,16 @@ class CApiMisuseTest : public testing::Test {
   }
   static void TearDownTestSuite() { delete file_; }
 
-  static trine_engine* OpenEngine(trine_engine_options options = {}) {
+  static trine_engine_options WithModel(trine_engine_options options) {
     options.struct_size = sizeof(options);
     options.model = file_->path().c_str();
     options.context = 256;
     options.max_sequences = 4;
-    options.threads = 1;
+    if (options.threads == 0) options.threads = 1;
+    return options;
+  }
+  static trine_engine* OpenEngine(trine_engine_options options = {}) {
+    options = WithModel(options);
     trine_engine* engine = nullptr;
     EXPECT_EQ(trine_engine_open(&options, &engine, Why()), 0) << why_.message;
     return engine;
@@ -72,6 +76,7 @@ class CApiMisuseTest : public testing::Test {
     why_.struct_size = sizeof(why_);
     return &why_;
   }
+  static int32_t OpenInChild(const char* team);
   // Makes every call that a session has; each must fail with one of two statuses.
   static void ExpectRefused(trine_session* session) {
     const auto refused = AnyOf(kInvalid, kPrecondition);
@@ -322,6 +327,53 @@ TEST_F(CApiMisuseTest, AChildProcessIsToldToOpenItsOwnEngine) {
   }
   trine_session_close(session);
   trine_engine_close(engine);
+}
+
+// Opens an engine with this team in a child process of a thread that generates with it, and
+// generates. Returns the status of opening, or 100 plus the status of generating if that fails.
+int32_t CApiMisuseTest::OpenInChild(const char* team) {
+  trine_engine_options options{};
+  options.team = team;
+  options.threads = 2;
+  trine_engine* engine = OpenEngine(options);
+  trine_session* session = OpenSession(engine);
+  EXPECT_EQ(Generate(session, 1), 0) << why_.message;
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    trine_engine* own = nullptr;
+    trine_engine_options again = WithModel(options);
+    const int32_t opened = trine_engine_open(&again, &own, Why());
+    if (opened != 0) _exit(opened);
+    trine_session* fresh = OpenSession(own);
+    const int32_t generated = Generate(fresh, 2);
+    trine_session_close(fresh);
+    trine_engine_close(own);
+    _exit(generated == 0 ? 0 : 100 + generated);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  trine_session_close(session);
+  trine_engine_close(engine);
+  return WEXITSTATUS(status);
+}
+
+TEST_F(CApiMisuseTest, AChildProcessCanOpenItsOwnEngine) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer does not follow a fork with threads";
+#endif
+  for (int round = 0; round < kRounds / 10; ++round) EXPECT_EQ(OpenInChild("own"), 0);
+}
+
+// The pool of the thread that forks lacks its threads in the child.
+TEST_F(CApiMisuseTest, AChildProcessIsRefusedThePoolOfItsParent) {
+  trine_engine_options options = WithModel({});
+  options.team = "openmp";
+  trine_engine* engine = nullptr;
+  if (trine_engine_open(&options, &engine, Why()) != 0) GTEST_SKIP() << why_.message;
+  trine_engine_close(engine);
+  EXPECT_EQ(OpenInChild("openmp"), kPrecondition);
 }
 
 TEST_F(CApiMisuseTest, TruncatingBeyondTheEndIsRefused) {

@@ -103,7 +103,7 @@ struct EmbedOptions {
 
 class Engine;
 
-// A head from `trine head train`. The engine must outlive it. Any number of threads may use it.
+// A head from `trine head train`. Any number of threads may use it.
 class Head {
  public:
   struct Choice {
@@ -287,7 +287,7 @@ class Engine {
     options.model = model.c_str();
     return Open(options);
   }
-  // The session must not outlive the engine.
+  // The session may outlive this object: the engine stays in memory as long as its sessions.
   Result<Session> OpenSession(trine_session_options options = {}) const {
     options.struct_size = sizeof(options);
     trine_session* handle = nullptr;
@@ -296,7 +296,7 @@ class Engine {
     if (!status.ok()) return status;
     return Session(handle);
   }
-  // Opens a file from `trine head train`. The head must not outlive the engine.
+  // Opens a file from `trine head train`. The engine stays in memory as long as the head.
   Result<Head> OpenHead(const std::string& path) const {
     trine_head* handle = nullptr;
     Status status = internal::Try(
