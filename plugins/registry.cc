@@ -215,7 +215,7 @@ void AssignOwners(const std::vector<std::string>& backend_order, uint32_t numeri
   });
   for (size_t i = 0; i < order.size(); ++i) {
     DeviceFinding& device = *order[i];
-    device.used = device.on_request = false;
+    device.used = device.on_request = device.too_fast = false;
     if ((device.info.flags & TRINE_DEVICE_UNUSABLE) != 0) {
       device.reason = FieldText(device.info.reason);
       if (device.reason.empty()) device.reason = "the plugin calls it unusable and gives no reason";
@@ -223,6 +223,7 @@ void AssignOwners(const std::vector<std::string>& backend_order, uint32_t numeri
     }
     const bool fast = device.info.numerics != TRINE_NUMERICS_EXACT;
     if (fast && numerics == TRINE_NUMERICS_EXACT) {
+      device.too_fast = true;
       device.reason =
           absl::StrCat(device.failed_test.empty() ? FastText(device) : NotExactText(device),
                        ": not used without --numerics fast");

@@ -35,6 +35,7 @@ struct DeviceFinding {
   std::string failed_test;
   bool used = false;
   bool on_request = false;  // not used, except where the user names the device
+  bool too_fast = false;    // not used, because its results are fast and the user wants exact ones
   std::string reason;       // a sentence, also when used
 };
 

@@ -162,6 +162,7 @@ TEST_F(RegistryTest, AnotherNumericsVersionIsNotExact) {
   const Registry registry = Discover();
   EXPECT_EQ(registry.devices[0].info.numerics, TRINE_NUMERICS_FAST);
   EXPECT_EQ(registry.devices[0].reason, "fast numerics only: not used without --numerics fast");
+  EXPECT_TRUE(registry.devices[0].too_fast);
 }
 
 TEST_F(RegistryTest, ADeviceThatFailedTheSelfTestIsNotExact) {
@@ -189,12 +190,16 @@ TEST_F(RegistryTest, FastDevicesAreUsedWhereTheUserAllowsIt) {
   Registry registry = Discover();
   EXPECT_FALSE(registry.devices[0].used);
   EXPECT_FALSE(registry.devices[0].on_request);
+  EXPECT_TRUE(registry.devices[0].too_fast);
+  EXPECT_FALSE(registry.devices[1].too_fast);
   EXPECT_TRUE(registry.devices[1].used) << "the chip is free for the plugin that is exact";
   options_.numerics = TRINE_NUMERICS_FAST;
   registry = Discover();
   EXPECT_TRUE(registry.devices[0].used);
   EXPECT_EQ(registry.devices[0].reason, "serves the dgpu tier, with fast numerics");
+  EXPECT_FALSE(registry.devices[0].too_fast);
   EXPECT_FALSE(registry.devices[1].used);
+  EXPECT_FALSE(registry.devices[1].too_fast) << "it is not used for another reason";
 }
 
 TEST_F(RegistryTest, OptionsGoToThePluginsThatTheyAreFor) {

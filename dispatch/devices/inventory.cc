@@ -282,6 +282,15 @@ std::string IdlePlugins(const Inventory& inventory) {
   return text;
 }
 
+std::vector<InventoryDevice> DevicesTooFast(const Inventory& inventory) {
+  std::vector<InventoryDevice> found;
+  for (const InventoryDevice& d : inventory.devices) {
+    if (d.registry_device == InventoryDevice::kNone) continue;
+    if (inventory.registry.devices[d.registry_device].too_fast) found.push_back(d);
+  }
+  return found;
+}
+
 std::string OnRequestOnly(const Inventory& inventory) {
   std::string text;
   for (const InventoryDevice& d : inventory.devices) {

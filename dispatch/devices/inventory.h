@@ -74,6 +74,9 @@ std::string IdlePlugins(const Inventory& inventory);
 // it". Returns "" if there is none.
 std::string OnRequestOnly(const Inventory& inventory);
 
+// Lists the devices that would be used with --numerics fast, and are not used without it.
+std::vector<InventoryDevice> DevicesTooFast(const Inventory& inventory);
+
 // Returns the device's name in other engines, "Vulkan0"; "Vulkan0, only where it is named" for a
 // device used only on request.
 std::string OwnName(const InventoryDevice& device);

@@ -64,6 +64,22 @@ class InventoryTest : public ::testing::Test {
   Registry registry_;
 };
 
+TEST_F(InventoryTest, ListsDevicesThatAreOnlyTooFast) {
+  Device(Plugin("cpu"), TRINE_TIER_CPU, "processor", "", "system", 32 * kGiB);
+  const size_t blas = Plugin("blas");
+  for (const bool too_fast : {true, false}) {
+    Device(blas, TRINE_TIER_OTHER, "BLAS", "", "system", 32 * kGiB);
+    registry_.devices.back().used = false;
+    registry_.devices.back().too_fast = too_fast;
+    registry_.devices.back().reason = too_fast ? "fast" : "broken";
+  }
+  Gpu("0000:01:00.0", detect::GpuKind::kDiscrete, true, "");
+  const std::vector<InventoryDevice> found = DevicesTooFast(Take());
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].backend_name, "blas0");
+  EXPECT_EQ(found[0].reason, "fast");
+}
+
 TEST_F(InventoryTest, NamesDevicesByTier) {
   const size_t hip = Plugin("hip"), cpu = Plugin("cpu"), vulkan = Plugin("vulkan");
   Device(hip, TRINE_TIER_DGPU, "big", "0000:03:00.0", "hip0", 16 * kGiB);

@@ -85,8 +85,9 @@ absl::Status CheckSupport(const Device& device, const trine_graph& view) {
                              : "its result is not exact, and --numerics fast was not given";
     const std::string name = op + ": ";  // the plugin may begin with it, too
     if (reason.rfind(name, 0) == 0) reason.erase(0, name.size());
-    return absl::UnimplementedError(
-        absl::StrCat(device.info().name, " can't run ", op, ": ", reason));
+    // The name that the user types; a device that the host has not named has its chip's.
+    const std::string device_name = device.label().empty() ? device.info().name : device.label();
+    return absl::UnimplementedError(absl::StrCat(device_name, " can't run ", op, ": ", reason));
   }
   return absl::OkStatus();
 }

@@ -14,6 +14,7 @@ namespace trine {
 namespace {
 
 using Json = nlohmann::json;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -104,13 +105,17 @@ TEST_F(NumericsCliTest, AFastDeviceIsRefusedByNameWithItsReason) {
   ExpectRefused(std::string("plan -ot ffn_up=products0") + kPlugin, 1, part);
 }
 
-TEST_F(NumericsCliTest, PlansAndMeasurementsLeaveItOut) {
+TEST_F(NumericsCliTest, PlansAndMeasurementsLeaveItOutAndSayWhy) {
   const Output plan = Run(std::string("plan") + kPlugin);
   EXPECT_EQ(plan.code, 0) << plan.errors;
-  EXPECT_THAT(plan.text, Not(HasSubstr("products0")));
+  EXPECT_THAT(plan.text, HasSubstr(std::string("  products0 is left out: ") + kOnlyFast + "\n"));
+  const Json json = Json::parse(Run(std::string("plan --json") + kPlugin).text, nullptr, false);
+  ASSERT_TRUE(json.is_object());
+  EXPECT_THAT(json["left_out"], Contains(Json({{"device", "products0"}, {"reason", kOnlyFast}})));
   const Output fast = Run(std::string("plan --numerics fast") + kPlugin);
   EXPECT_EQ(fast.code, 0) << fast.errors;
   EXPECT_THAT(fast.text, HasSubstr("products0"));
+  EXPECT_THAT(fast.text, Not(HasSubstr(kOnlyFast)));
   // Beside a split, only devices with layers help, so the plan counts on no other.
   const Output beside = Run(std::string("plan --numerics fast --dispatch 2 -ts cpu:32") + kPlugin);
   EXPECT_EQ(beside.code, 0) << beside.errors;
@@ -124,6 +129,14 @@ TEST_F(NumericsCliTest, PlansAndMeasurementsLeaveItOut) {
   EXPECT_EQ(measured.code, 0) << measured.errors;
   EXPECT_THAT(measured.text, HasSubstr("cpu: "));
   EXPECT_THAT(measured.text, Not(HasSubstr("products0")));
+  EXPECT_THAT(measured.errors,
+              HasSubstr(std::string("trine: products0 is not measured: ") + kOnlyFast + "\n"));
+}
+
+// The name is the one that the user types, and not the chip's.
+TEST_F(NumericsCliTest, ADeviceThatCantRunALayerIsCalledByItsName) {
+  ExpectRefused(std::string("generate -p x --numerics fast --device products0") + kPlugin, 1,
+                ": products0 can't run ");
 }
 
 TEST_F(NumericsCliTest, ListedDevicesSayWhichAreWithout) {

@@ -146,6 +146,9 @@ std::string FormatPlanJson(const PlanReport& r) {
     json["left_out"].push_back(
         {{"device", problem.devices[out.device].name}, {"reason", out.reason}});
   }
+  for (const InventoryDevice& device : r.too_fast) {
+    json["left_out"].push_back({{"device", device.backend_name}, {"reason", device.reason}});
+  }
   json["violations"] = placement.violations;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -148,6 +148,7 @@ class Picture {
     for (const LeftOutDevice& out : r_.report.placement.left_out) {
       Text(kMargin, 20, DescribeLeftOut(r_.report, out));
     }
+    for (const InventoryDevice& device : r_.too_fast) Text(kMargin, 20, DescribeLeftOut(device));
   }
 
   const PlanReport& r_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "dispatch/devices/inventory.h"
 #include "runtime/placement/placer.h"
 
 namespace trine {
@@ -21,6 +22,8 @@ struct PlanReport {
   std::string model;  // the path of the model's file
   int64_t context = 0;
   PlacementReport report;
+  // Devices that --numerics fast would let the planner use, with the reason why it does not.
+  std::vector<InventoryDevice> too_fast;
   std::optional<MeasuredPass> decode;   // nullopt without --measure
   std::optional<MeasuredPass> prefill;  // nullopt without --measure
 };
@@ -29,6 +32,7 @@ struct PlanReport {
 std::string DescribeSegment(const LayerSpan& range);
 // Returns why a device has no layers: "igpu0 is left out: too slow".
 std::string DescribeLeftOut(const PlacementReport& report, const LeftOutDevice& out);
+std::string DescribeLeftOut(const InventoryDevice& device);
 
 // Returns the slots for the experts that are the given part elsewhere of a segment; nullopt: the
 // part is not on the CPU, has no experts, or the segment has no slots.

@@ -195,6 +195,9 @@ std::string Reasons(const PlanReport& r) {
   for (const LeftOutDevice& out : r.report.placement.left_out) {
     absl::StrAppend(&text, "  ", DescribeLeftOut(r.report, out), "\n");
   }
+  for (const InventoryDevice& device : r.too_fast) {
+    absl::StrAppend(&text, "  ", DescribeLeftOut(device), "\n");
+  }
   for (const std::string& violation : r.report.placement.violations) {
     absl::StrAppend(&text, "  does not fit: ", violation, "\n");
   }
@@ -213,6 +216,10 @@ std::string DescribeLeftOut(const PlacementReport& report, const LeftOutDevice& 
       report.placement.segments.begin(), report.placement.segments.end(),
       [&](const PlacementSegment& s) { return report.problem.helpers[s.range.device] == name; });
   return absl::StrCat(name, helps ? " has no layers, it helps: " : " is left out: ", out.reason);
+}
+
+std::string DescribeLeftOut(const InventoryDevice& device) {
+  return absl::StrCat(device.backend_name, " is left out: ", device.reason);
 }
 
 std::string DescribeSegment(const LayerSpan& range) {

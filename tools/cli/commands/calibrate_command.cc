@@ -66,6 +66,14 @@ absl::StatusOr<std::vector<uint32_t>> ParseTypes(const std::vector<std::string>&
   return types;
 }
 
+// Says which devices are not measured, because their results are fast.
+void NameDevicesTooFast(const Inventory& inventory) {
+  for (const InventoryDevice& device : DevicesTooFast(inventory)) {
+    std::fprintf(stderr, "trine: %s is not measured: %s\n", Printable(device.backend_name).c_str(),
+                 Printable(device.reason).c_str());
+  }
+}
+
 // Returns the tier names of the given devices; by default, of all devices in use but software ones.
 absl::StatusOr<std::vector<std::string>> ChooseDevices(const CalibrateArguments& a,
                                                        const DeviceSet& devices) {
@@ -257,6 +265,7 @@ int Calibrate(const CalibrateArguments& a) {
   }
   const auto names = ChooseDevices(a, *devices);
   if (!names.ok()) return Complain(names.status());
+  if (a.devices.empty()) NameDevicesTooFast(devices->inventory());
   Calibration measured;
   const int code = MeasureThem(a, *types, *names, devices.get(), &measured);
   if (code == kInterrupted || a.dry_run || measured.size() == 0) return code;

@@ -142,6 +142,7 @@ int ShowPlan(const PlanArguments& a) {
     auto placement = setup->placer->Explain();
     if (!placement.ok()) return Complain(placement.status());
     report.report = *std::move(placement);
+    report.too_fast = DevicesTooFast(setup->devices->inventory());
     report.model = setup->file->parts()[0].path;
     report.context = setup->limits.max_context;
   }
