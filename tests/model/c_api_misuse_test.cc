@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -194,6 +195,73 @@ TEST_F(CApiMisuseTest, TwoThreadsInOneSessionAreToldSo) {
     trine_session_close(session);
   }
   trine_engine_close(engine);
+}
+
+// Threads that know nothing of one another share handles, and make any call with any of them.
+TEST_F(CApiMisuseTest, AnyCallsFromManyThreads) {
+  constexpr int kThreads = 4, kCalls = 60, kHandles = 6;
+  for (int round = 0; round < kRounds / 10; ++round) {
+    std::vector<trine_engine*> engines = {OpenEngine(), OpenEngine()};
+    std::vector<std::atomic<trine_session*>> sessions(kHandles);
+    for (int i = 0; i < kHandles; ++i) sessions[i] = OpenSession(engines[i % 2]);
+    // Any status but that of a bug is good.
+    const auto expect_answer = [](int32_t status) { EXPECT_NE(status, 13) << "INTERNAL"; };
+    const auto call = [&](std::mt19937& random) {
+      std::atomic<trine_session*>& place = sessions[random() % kHandles];
+      trine_session* const session = place;
+      trine_session* made = nullptr;
+      int64_t t = 0;
+      switch (random() % 12) {
+        case 0:
+          trine_session_close(session);
+          return;
+        case 1:
+          trine_session_cancel(session);
+          return;
+        case 2:
+          return expect_answer(trine_session_truncate(session, random() % 8));
+        case 3:
+          return expect_answer(trine_session_checkpoint(session, &t, nullptr));
+        case 4:
+          return expect_answer(trine_session_regress(session, 0, nullptr));
+        case 5:
+          return expect_answer(trine_session_erase(session, 1, 2, nullptr));
+        case 6: {
+          const int32_t status = trine_session_fork(session, nullptr, &made, nullptr);
+          expect_answer(status);
+          if (status == 0) trine_session_close(place.exchange(made));
+          return;
+        }
+        case 7: {
+          trine_session* pair[] = {session, sessions[random() % kHandles]};
+          return expect_answer(trine_evaluate(pair, 2, nullptr));
+        }
+        case 8: {
+          const int32_t status = trine_session_open(engines[random() % 2], nullptr, &made, nullptr);
+          expect_answer(status);
+          if (status == 0) trine_session_close(place.exchange(made));
+          return;
+        }
+        case 9:
+          if (random() % 20 == 0) trine_engine_close(engines[random() % 2]);
+          return;
+        case 10:
+          return expect_answer(trine_session_append_text(session, "a b", 3, 0, nullptr));
+        default:
+          return expect_answer(Generate(session, 2, [&] { trine_session_truncate(session, 0); }));
+      }
+    };
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&, thread] {
+        std::mt19937 random(static_cast<uint32_t>(round * kThreads + thread));
+        for (int i = 0; i < kCalls; ++i) call(random);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const std::atomic<trine_session*>& session : sessions) trine_session_close(session);
+    for (trine_engine* engine : engines) trine_engine_close(engine);
+  }
 }
 
 TEST_F(CApiMisuseTest, ACallbackIsRefusedItsOwnSessionButNotAnother) {
