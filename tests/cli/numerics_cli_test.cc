@@ -69,6 +69,25 @@ TEST_F(NumericsCliTest, MatricesByNameAreMarkedToo) {
   EXPECT_EQ(rows.errors, "Tri-Tier: rows of 32L over CPU + products0, fast\n");
 }
 
+TEST_F(NumericsCliTest, ACaptureSaysWhichNumericsItHas) {
+  const std::string path = (folder_ / "story.capture").string();
+  const std::string warning = "differences are no faults";
+  const auto errors_of_replay = [&](const std::string& arguments) {
+    const Output output = Run("replay " + path + kPlugin + arguments);
+    EXPECT_EQ(output.code, 0) << output.text << output.errors;
+    return output.errors;
+  };
+  ASSERT_EQ(Generate("--numerics fast --capture " + path).code, 0);
+  EXPECT_EQ(errors_of_replay(""),
+            "trine: the capture was made with fast numerics and is replayed with exact ones: " +
+                warning + "\n");
+  EXPECT_THAT(errors_of_replay("--numerics fast"), HasSubstr("with fast ones: " + warning));
+  ASSERT_EQ(Generate("--capture " + path).code, 0);
+  EXPECT_EQ(errors_of_replay(""), "");
+  EXPECT_THAT(errors_of_replay("--numerics fast"),
+              HasSubstr("made with exact numerics and is replayed with fast ones: " + warning));
+}
+
 TEST_F(NumericsCliTest, OtherWordsAreRefusedByEveryCommand) {
   for (const std::string& command : Commands()) {
     for (const char* word : {"slow", "FAST", "''"}) {
