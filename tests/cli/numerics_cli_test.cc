@@ -198,6 +198,25 @@ TEST_F(NumericsCliTest, OptionsThatCantBeReadExitWithTwo) {
   ExpectRefused("detect --plugin-option 'x=1;y=2'", 2, "a ';' separates options");
 }
 
+// `plugin check` has the option that other commands have, for the one plugin that it opens.
+TEST_F(NumericsCliTest, TheKitOpensThePluginWithOptions) {
+  const std::string check = "plugin check --filter load/ ";
+  const auto expect = [&](const char* options, const char* plugin, int code, const char* part) {
+    const Output output = Run(check + options + " '" + plugin + "'");
+    EXPECT_EQ(output.code, code) << options << "\n" << output.text << output.errors;
+    EXPECT_THAT(output.text + output.errors, HasSubstr(part)) << options;
+  };
+  for (const char* options :
+       {"--plugin-option x=1", "--plugin-option accepts-unknown-option:x=1 --plugin-option y=2",
+        "--options x=1 --plugin-option y=2"}) {
+    expect(options, TRINE_EASY_PLUGIN, 0, "conforms");
+    expect("--plugin-option color=blue", TRINE_PRODUCTS_PLUGIN, 1, "no options");
+  }
+  expect("--plugin-option nowhere:x=1", TRINE_EASY_PLUGIN, 2,
+         "--plugin-option nowhere:x=1: the plugin is called 'accepts-unknown-option'");
+  expect("--plugin-option color", TRINE_EASY_PLUGIN, 2, "there is no '='");
+}
+
 TEST_F(NumericsCliTest, OptionsReachTheirPlugin) {
   const std::string easy = " --plugin '" TRINE_EASY_PLUGIN "' ";
   for (const char* option : {"x=1", "accepts-unknown-option:x=1"}) {

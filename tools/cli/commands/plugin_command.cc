@@ -1,12 +1,18 @@
 // trine plugin check: checks that a backend keeps the ABI's rules and the contract's bits.
 #include <cstdio>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "plugins/conformance/check.h"
+#include "plugins/plugin_option.h"
 #include "plugins/search_path.h"
 #include "tools/cli/commands/commands.h"
+#include "tools/cli/options/engine_arguments.h"
 
 namespace trine {
 namespace {
@@ -17,10 +23,34 @@ struct CheckArguments {
   bool verbose = false;
   int timeout_s = 900;
   int idle_s = 20;
+  std::vector<PluginOption> plugin_options;
   conformance::KitOptions kit;
 };
 
+// Returns what the plugin is opened with: --options, then each --plugin-option. Returns
+// INVALID_ARGUMENT for an option for another plugin.
+absl::StatusOr<std::string> OptionsToOpenWith(const CheckArguments& arguments) {
+  Candidate plugin;
+  plugin.path = arguments.path;
+  plugin.named = true;
+  for (const PluginOption& option : arguments.plugin_options) {
+    if (IsFor(option, plugin)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--plugin-option ", option.plugin, ":",
+                                                   option.setting, ": the plugin is called '",
+                                                   NameOfFile(plugin.path), "'"));
+  }
+  const std::string options = OptionsFor(arguments.plugin_options, plugin);
+  const bool both = !options.empty() && !arguments.kit.options.empty();
+  return absl::StrCat(arguments.kit.options, both ? ";" : "", options);
+}
+
 int Check(const CheckArguments& arguments) {
+  conformance::KitOptions kit = arguments.kit;
+  if (auto options = OptionsToOpenWith(arguments); options.ok()) {
+    kit.options = *std::move(options);
+  } else {
+    return ComplainOfArguments(options.status());
+  }
   std::vector<std::string> looked_at;
   const std::string helper = FindProbeProgram(&looked_at);
   if (helper.empty()) {
@@ -32,7 +62,7 @@ int Check(const CheckArguments& arguments) {
   conformance::CheckLimits limits;
   limits.total = std::chrono::seconds(arguments.timeout_s);
   limits.idle = std::chrono::seconds(arguments.idle_s);
-  const auto report = conformance::CheckPlugin(helper, arguments.path, arguments.kit, limits);
+  const auto report = conformance::CheckPlugin(helper, arguments.path, kit, limits);
   if (!report.ok()) {
     std::fprintf(stderr, "trine: %s\n", std::string(report.status().message()).c_str());
     // A filter that names no check is a mistake on the command line.
@@ -62,7 +92,10 @@ void AddPluginCommand(Command app, Run* run) {
   check.AddOption("--filter", arguments->kit.filter,
                   "Only checks whose names contain this, for example op/matmul; several: "
                   "separated by commas; -op/matmul leaves those out");
-  check.AddOption("--options", arguments->kit.options, "Options to open the plugin with");
+  check.AddOption("--options", arguments->kit.options,
+                  "Options to open the plugin with, all in one text: NAME=VALUE;NAME=VALUE");
+  AddPluginOptionOption(check, &arguments->plugin_options,
+                        "An option to open the plugin with, NAME=VALUE; may be repeated");
   check.AddFlag("--allow-no-device", arguments->kit.allow_no_device,
                 "No usable device, or none that claims an op, is no failure: for GPU plugins "
                 "on machines without the GPU");

@@ -29,9 +29,9 @@ namespace {
 constexpr char kBesideModel[] = "true";  // the parser's value of a flag without one
 constexpr char kNoCache[] = "false";     // the parser's value that turns a flag off
 
-std::string AddPluginOption(const std::string& text, RegistryOptions* plugins) {
+std::string AddPluginOption(const std::string& text, std::vector<PluginOption>* options) {
   auto option = ParsePluginOption(text);
-  if (option.ok()) plugins->plugin_options.push_back(*std::move(option));
+  if (option.ok()) options->push_back(*std::move(option));
   return std::string(option.status().message());
 }
 
@@ -276,12 +276,18 @@ void AddPluginOptions(Command command, RegistryOptions* plugins) {
       .AddOption("--plugin", plugins->search.explicit_paths,
                  "A backend plugin, or a folder of them, to look at first; may be repeated")
       .Check(NotEmpty);
+  AddPluginOptionOption(
+      command, &plugins->plugin_options,
+      "An option for a plugin, [PLUGIN:]NAME=VALUE; without a name it is for those that --plugin "
+      "gives; may be repeated");
+}
+
+void AddPluginOptionOption(Command command, std::vector<PluginOption>* options,
+                           const std::string& help) {
   command
       .AddParsedList(
           "--plugin-option",
-          [plugins](const std::string& text) { return AddPluginOption(text, plugins); },
-          "An option for a plugin, [PLUGIN:]NAME=VALUE; without a name it is for those that "
-          "--plugin gives; may be repeated")
+          [options](const std::string& text) { return AddPluginOption(text, options); }, help)
       .OneValueEach();
 }
 

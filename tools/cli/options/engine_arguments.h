@@ -52,6 +52,9 @@ void AddExpertStatsOption(Command command, EngineArguments* arguments);
 
 // Adds the options about plugins: --plugin, --plugin-option, and --numerics.
 void AddPluginOptions(Command command, RegistryOptions* plugins);
+// Adds --plugin-option alone.
+void AddPluginOptionOption(Command command, std::vector<PluginOption>* options,
+                           const std::string& help);
 
 // Adds the options for keeping KV blocks outside of devices, to commands that read prompts.
 void AddKvStoreOptions(Command command, EngineArguments* arguments);
