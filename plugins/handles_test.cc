@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "plugins/test_timeline.h"
+#include "plugins/timeline_handle.h"
 
 namespace trine {
 namespace {

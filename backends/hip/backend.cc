@@ -89,7 +89,7 @@ namespace trine::hip {
 
 trine_status Submit(trine_device* device, const trine_sync& sync,
                     const std::function<absl::Status()>& run, std::function<absl::Status()> start,
-                    trine_error* err) {
+                    trine_error* err, Starter starter) {
   if (sync.n_signals == 0) {
     return sdk::SubmitSynchronously(sync, backends::TimelineOf, err,
                                     [&](trine_error* own) { return backends::Answer(own, run()); });
@@ -104,8 +104,13 @@ trine_status Submit(trine_device* device, const trine_sync& sync,
     }
     return list;
   };
-  device->submissions->Add(points(sync.waits, sync.n_waits), points(sync.signals, sync.n_signals),
-                           std::move(start));
+  std::vector<SyncPoint> waits = points(sync.waits, sync.n_waits);
+  std::vector<SyncPoint> signals = points(sync.signals, sync.n_signals);
+  if (starter == Starter::kCaller) {
+    device->submissions->StartOrAdd(std::move(waits), std::move(signals), std::move(start));
+  } else {
+    device->submissions->Add(std::move(waits), std::move(signals), std::move(start));
+  }
   return TRINE_OK;
 }
 

@@ -108,13 +108,17 @@ struct trine_plan {
 
 namespace trine::hip {
 
+// The thread that starts work that has signals: the device's own, or the caller's if the work need
+// not wait. Work that is more than a few commands for the device is none for the caller.
+enum class Starter { kDevice, kCaller };
+
 // Submits work. If `sync` has no signals, waits until its timeline points are reached, calls `run`
-// and returns run's status. If it has signals, returns at once; the device's thread calls `start`
-// when the points are reached. `start` puts the work on the stream or does it, and must keep alive
-// everything that it needs.
+// and returns run's status. If it has signals, `start` is called when the points are reached, and
+// the caller goes on meanwhile. `start` puts the work on the stream or, on the device's thread, may
+// do it; it must keep alive everything that it needs.
 trine_status Submit(trine_device* device, const trine_sync& sync,
                     const std::function<absl::Status()>& run, std::function<absl::Status()> start,
-                    trine_error* err);
+                    trine_error* err, Starter starter = Starter::kDevice);
 
 // Opens the backend. Returns INVALID_ARGUMENT for invalid options. Without devices it succeeds and
 // shows none.

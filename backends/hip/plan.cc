@@ -228,5 +228,6 @@ trine_status trine_plan::Run(const trine_run_args& args, trine_error* err) {
   }
   return trine::hip::Submit(
       device, args.sync, [&] { return trine::hip::RunNow(this, key, /*timed=*/false); },
-      [this, key] { return trine::hip::Start(this, key); }, err);
+      [this, key] { return trine::hip::Start(this, key); }, err,
+      stages == nullptr ? trine::hip::Starter::kCaller : trine::hip::Starter::kDevice);
 }

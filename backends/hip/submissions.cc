@@ -1,7 +1,10 @@
 #include "backends/hip/submissions.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <utility>
 
 namespace trine::hip {
@@ -13,6 +16,48 @@ constexpr std::chrono::microseconds kLook{100};
 constexpr size_t kMostRunning = 32;
 
 }  // namespace
+
+// Work that was started on the thread of its caller.
+class Submissions::Unwatched : public sdk::UnwatchedWork {
+ public:
+  Unwatched(Submissions* owner, std::vector<SyncPoint> signals, gpuEvent done)
+      : owner_(owner), signals_(std::move(signals)), done_(done) {}
+  ~Unwatched() override { owner_->GiveBack(done_); }
+
+  bool Finish(uint64_t timeout_ns) override {
+    const auto error = Await(timeout_ns);
+    if (!error.has_value()) return false;
+    const absl::Status status = owner_->gpu_->Check(*error, "the device's work failed");
+    if (settled_.exchange(true)) return true;
+    for (const SyncPoint& point : signals_) {
+      sdk::Settle(*point.timeline, point.value, static_cast<trine_status>(status.code()),
+                  std::string(status.message()));
+    }
+    return true;
+  }
+
+ private:
+  // Returns how the work ended; nullopt: it goes on.
+  std::optional<gpuError> Await(uint64_t timeout_ns) const {
+    // Not InUse: another thread may use the device while this one waits.
+    (void)gpuSetDevice(owner_->gpu_->index());
+    if (timeout_ns == UINT64_MAX) return gpuEventSynchronize(done_);
+    const auto begin = std::chrono::steady_clock::now();
+    for (;;) {
+      const gpuError error = gpuEventQuery(done_);
+      if (error != gpuErrorNotReady) return error;
+      (void)gpuGetLastError();  // clears it, else the next call reports it too
+      const auto passed = std::chrono::steady_clock::now() - begin;
+      if (passed >= std::chrono::nanoseconds(timeout_ns)) return std::nullopt;
+      std::this_thread::sleep_for(kLook);
+    }
+  }
+
+  Submissions* const owner_;
+  const std::vector<SyncPoint> signals_;
+  const gpuEvent done_;
+  std::atomic<bool> settled_ = false;
+};
 
 Submissions::~Submissions() {
   {
@@ -38,6 +83,10 @@ void Submissions::Add(std::vector<SyncPoint> waits, std::vector<SyncPoint> signa
 void Submissions::SettleAll(const Submission& submission, trine_status status,
                             const std::string& message) {
   for (const SyncPoint& point : submission.signals) {
+    // Work that was on the stream before may have points on the same timeline. Looking settles
+    // them.
+    uint64_t value = 0;
+    (void)point.timeline->Query(&value, nullptr);
     sdk::Settle(*point.timeline, point.value, status, message);
   }
 }
@@ -58,7 +107,7 @@ Submissions::Readiness Submissions::ReadinessOf(const Submission& submission, tr
                                                 std::string* message) const {
   Readiness readiness = Readiness::kReady;
   for (const SyncPoint& point : submission.waits) {
-    if (IsUnderWay(point)) continue;
+    if (IsUnderWay(point) || point.timeline->Expects(point.value)) continue;
     trine_error err{};
     const trine_status reached = point.timeline->Wait(point.value, 0, &err);
     if (reached == TRINE_OK) continue;
@@ -72,11 +121,45 @@ Submissions::Readiness Submissions::ReadinessOf(const Submission& submission, tr
   return readiness;
 }
 
+void Submissions::StartOrAdd(std::vector<SyncPoint> waits, std::vector<SyncPoint> signals,
+                             std::function<absl::Status()> start) {
+  // Work that is on the stream already ends before work that is put there now.
+  const bool reached = std::all_of(waits.begin(), waits.end(), [](const SyncPoint& point) {
+    return point.timeline->Expects(point.value) ||
+           point.timeline->Wait(point.value, 0, nullptr) == TRINE_OK;
+  });
+  if (!reached) return Add(std::move(waits), std::move(signals), std::move(start));
+  const auto done = StartNow(start);
+  if (!done.ok()) return SettleAll({{}, std::move(signals), nullptr, nullptr}, done.status());
+  const auto work = std::make_shared<Unwatched>(this, signals, *done);
+  for (const SyncPoint& point : signals) point.timeline->Expect(point.value, work);
+}
+
+absl::StatusOr<gpuEvent> Submissions::StartNow(const std::function<absl::Status()>& start) {
+  if (absl::Status status = start(); !status.ok()) return status;
+  const InUse in_use(*gpu_);
+  const auto event = TakeEvent();
+  if (!event.ok()) return event.status();
+  absl::Status status =
+      gpu_->Check(gpuEventRecord(*event, gpu_->stream()), "an event was not recorded");
+  if (status.ok()) return *event;
+  GiveBack(*event);
+  return status;
+}
+
+void Submissions::GiveBack(gpuEvent event) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ring_.push_back(event);
+}
+
 absl::StatusOr<gpuEvent> Submissions::TakeEvent() {
-  if (!ring_.empty()) {
-    const gpuEvent event = ring_.back();
-    ring_.pop_back();
-    return event;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!ring_.empty()) {
+      const gpuEvent event = ring_.back();
+      ring_.pop_back();
+      return event;
+    }
   }
   gpuEvent event = nullptr;
   const absl::Status status =
@@ -99,20 +182,12 @@ bool Submissions::StartOne() {
       SettleAll(submission, why, message);
       return true;
     }
-    absl::Status status = submission.start();
-    if (status.ok()) {
-      const InUse in_use(*gpu_);
-      auto event = TakeEvent();
-      status = event.status();
-      if (status.ok()) {
-        submission.done = *event;
-        status = gpu_->Check(gpuEventRecord(*event, gpu_->stream()), "an event was not recorded");
-      }
-    }
-    if (status.ok()) {
+    const auto done = StartNow(submission.start);
+    if (done.ok()) {
+      submission.done = *done;
       running_.push_back(std::move(submission));
     } else {
-      SettleAll(submission, status);
+      SettleAll(submission, done.status());
     }
     return true;
   }
@@ -126,7 +201,7 @@ void Submissions::FinishOldest() {
   (void)gpuSetDevice(gpu_->index());
   const absl::Status status =
       gpu_->Check(gpuEventSynchronize(submission.done), "the device's work failed");
-  ring_.push_back(submission.done);
+  GiveBack(submission.done);
   SettleAll(submission, status);
 }
 

@@ -1,8 +1,13 @@
 // Runs work that has signals while the caller continues. Each device has one thread for that.
 //
-// The thread starts submissions whose waits are reached, in the order of arrival. A wait for work
-// that is already on the stream is taken as reached, because a stream keeps its order. After each
-// start the thread records an event; when the event has passed, it sets the submission's signals.
+// Work whose waits are reached may begin on the caller's thread instead, because the thread of the
+// device would have to be woken first: where all processors are busy, that takes longer than the
+// work. Then no thread watches the work. Whoever asks its timelines looks whether it has ended.
+//
+// The device's thread starts submissions whose waits are reached, in the order of arrival. A wait
+// for work that is already on the stream is taken as reached, because a stream keeps its order.
+// After each start the thread records an event; when the event has passed, it sets the submission's
+// signals.
 #pragma once
 
 #include <condition_variable>
@@ -36,8 +41,13 @@ class Submissions {
   // Submits work: `start` puts it on the device's stream, or does it. Any thread may call.
   void Add(std::vector<SyncPoint> waits, std::vector<SyncPoint> signals,
            std::function<absl::Status()> start);
+  // Submits work that `start` puts on the device's stream. Starts it on the calling thread if its
+  // waits are reached.
+  void StartOrAdd(std::vector<SyncPoint> waits, std::vector<SyncPoint> signals,
+                  std::function<absl::Status()> start);
 
  private:
+  class Unwatched;
   struct Submission {
     std::vector<SyncPoint> waits, signals;
     std::function<absl::Status()> start;
@@ -51,7 +61,10 @@ class Submissions {
   Readiness ReadinessOf(const Submission& submission, trine_status* status,
                         std::string* message) const;
   bool IsUnderWay(const SyncPoint& point) const;
+  // Puts the work on the stream, with an event behind it.
+  absl::StatusOr<gpuEvent> StartNow(const std::function<absl::Status()>& start);
   absl::StatusOr<gpuEvent> TakeEvent();
+  void GiveBack(gpuEvent event);
   static void SettleAll(const Submission& submission, trine_status status,
                         const std::string& message);
   static void SettleAll(const Submission& submission, const absl::Status& status);
@@ -61,12 +74,12 @@ class Submissions {
   std::condition_variable changed_;
   std::deque<Submission> arrived_;  // guarded by mutex_
   bool ending_ = false;             // guarded by mutex_
+  std::vector<gpuEvent> ring_;      // guarded by mutex_: unused events
   std::thread thread_;
 
   // The members below belong to the thread.
   std::deque<Submission> waiting_;
   std::deque<Submission> running_;  // in the stream's order
-  std::vector<gpuEvent> ring_;      // unused events
 };
 
 }  // namespace trine::hip

@@ -178,6 +178,7 @@ trine_device_info DescribeDevice(trine_backend* backend, uint32_t index) {
   const DeviceCaps& caps = found.caps;
   trine_device_info info{};
   info.tier = TierOf(caps);
+  info.flags |= TRINE_DEVICE_ASYNC;
   if (caps.unified_memory) info.flags |= TRINE_DEVICE_UNIFIED_MEMORY;
   if (caps.kind == DeviceKind::kCpu) info.flags |= TRINE_DEVICE_SOFTWARE;
   info.numerics = TRINE_NUMERICS_FAST;

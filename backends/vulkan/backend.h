@@ -91,6 +91,7 @@ struct trine_plan {
   trine::vulkan::RunScratch scratch;
   trine::vulkan::Place scratch_place;  // after the TEMP slots
   trine::backends::KeptRecordings<trine::vulkan::Recording> recordings;
+  trine::vulkan::OpenDevice::Submitted last;  // the run that was submitted last without a wait
 
   // Prepares runs. Returns the bytes that they need in the scratch after the TEMP slots.
   absl::StatusOr<uint64_t> Prepare(const trine_plan_desc& desc);

@@ -1,5 +1,6 @@
 #include "backends/vulkan/open_device.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -119,15 +120,29 @@ absl::StatusOr<Allocation> OpenDevice::Import(void* host, uint64_t bytes, bool r
   return memory->Import(host, bytes);
 }
 
-absl::Status OpenDevice::RunAndWait(const Recording& recording, std::chrono::milliseconds timeout) {
+absl::StatusOr<OpenDevice::Submitted> OpenDevice::Submit(const Recording& recording,
+                                                         std::chrono::milliseconds timeout) {
   const auto point = queue->Submit(recording);
   if (!point.ok()) return point.status();
-  const absl::Status status = queue->Wait(*point, Nanoseconds(timeout));
+  return Submitted{*point, std::chrono::steady_clock::now(), timeout};
+}
+
+absl::Status OpenDevice::Wait(const Submitted& work, uint64_t wait_ns) {
+  const auto passed = std::chrono::steady_clock::now() - work.begin;
+  const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(work.timeout - passed);
+  const auto most = static_cast<uint64_t>(std::max<int64_t>(left.count(), 0));
+  const absl::Status status = queue->Wait(work.point, std::min(wait_ns, most));
   if (status.ok() || absl::IsUnavailable(status)) return status;
   // The work may still be in flight, so its memory must not be freed.
   if (!absl::IsDeadlineExceeded(status)) return device->Abandon(std::string(status.message()));
+  if (wait_ns < most) return status;
   return device->Abandon(
-      absl::StrCat("the device has not finished its work in ", timeout.count(), " ms"));
+      absl::StrCat("the device has not finished its work in ", work.timeout.count(), " ms"));
+}
+
+absl::Status OpenDevice::RunAndWait(const Recording& recording, std::chrono::milliseconds timeout) {
+  const auto work = Submit(recording, timeout);
+  return work.ok() ? Wait(*work, UINT64_MAX) : work.status();
 }
 
 }  // namespace trine::vulkan

@@ -65,6 +65,16 @@ class OpenDevice {
     return RunAndWait(recording, options.timeout);
   }
   absl::Status RunAndWait(const Recording& recording, std::chrono::milliseconds timeout);
+  // Work that was submitted and not waited for.
+  struct Submitted {
+    uint64_t point = 0;  // of the queue
+    std::chrono::steady_clock::time_point begin;
+    std::chrono::milliseconds timeout{0};  // counts from the beginning
+  };
+  absl::StatusOr<Submitted> Submit(const Recording& recording, std::chrono::milliseconds timeout);
+  // Waits for the work for at most `wait_ns`. Returns DEADLINE_EXCEEDED if the work goes on, and
+  // UNAVAILABLE if the device is lost, or was abandoned because the work's own time was over.
+  absl::Status Wait(const Submitted& work, uint64_t wait_ns);
 
   DeviceOptions options;
   Tuning tuning;

@@ -1,6 +1,7 @@
 // Plans on the device: recorded for the parameters of a run, replayed as long as they stay the
 // same.
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -75,7 +76,11 @@ absl::StatusOr<const Recording*> RecordingFor(trine_plan* plan, RunKey key) {
   if (const Recording* kept = plan->recordings.Find(key)) return kept;
   auto recording = Record(*plan, key);
   if (!recording.ok()) return recording.status();
-  plan->recordings.MakeRoom();
+  if (const auto unused = plan->recordings.MakeRoom()) {
+    // The device may still run it.
+    const absl::Status status = plan->device->open->Wait(plan->last, UINT64_MAX);
+    if (!status.ok()) return status;
+  }
   return plan->recordings.Add(std::move(key), *std::move(recording));
 }
 
@@ -96,6 +101,63 @@ absl::Status RunNow(trine_plan* plan, const trine_run_args& args) {
   return absl::OkStatus();
 }
 
+// A run that was submitted, and that no thread watches.
+class UnwatchedRun : public sdk::UnwatchedWork {
+ public:
+  UnwatchedRun(OpenDevice* open, const OpenDevice::Submitted& work, const trine_sync& sync)
+      : open_(open), work_(work) {
+    for (uint32_t i = 0; i < sync.n_signals; ++i) {
+      signals_.push_back(sdk::At(sync.signals, sync.point_stride, i));
+    }
+  }
+
+  bool Finish(uint64_t timeout_ns) override {
+    const absl::Status status = open_->Wait(work_, timeout_ns);
+    if (absl::IsDeadlineExceeded(status)) return false;
+    if (settled_.exchange(true)) return true;
+    for (const trine_point& point : signals_) {
+      sdk::Settle(*point.timeline, point.value, static_cast<trine_status>(status.code()),
+                  std::string(status.message()));
+    }
+    return true;
+  }
+
+ private:
+  OpenDevice* const open_;
+  const OpenDevice::Submitted work_;
+  std::vector<trine_point> signals_;
+  std::atomic<bool> settled_ = false;
+};
+
+// Returns whether the work may be put into the queue now: what it waits for is done, or is in the
+// queue before it.
+bool MayBegin(const trine_sync& sync) {
+  for (uint32_t i = 0; i < sync.n_waits; ++i) {
+    const trine_point point = sdk::At(sync.waits, sync.point_stride, i);
+    if (point.timeline->Expects(point.value)) continue;
+    if (point.timeline->Wait(point.value, 0, nullptr) != TRINE_OK) return false;
+  }
+  return true;
+}
+
+// Submits a run and lets its signals tell how it ends.
+trine_status Start(trine_plan* plan, const trine_run_args& args, trine_error* err) {
+  absl::Status status = plan->device->Health();
+  if (!status.ok()) return backends::Fail(err, status);
+  OpenDevice& open = *plan->device->open;
+  const auto recording = RecordingFor(plan, RunKey(plan->graph, args, /*timed=*/false));
+  if (!recording.ok()) return backends::Fail(err, recording.status());
+  const auto work = open.Submit(**recording, open.options.timeout);
+  if (!work.ok()) return backends::Fail(err, work.status());
+  plan->last = *work;
+  const auto unwatched = std::make_shared<UnwatchedRun>(&open, *work, args.sync);
+  for (uint32_t i = 0; i < args.sync.n_signals; ++i) {
+    const trine_point point = sdk::At(args.sync.signals, args.sync.point_stride, i);
+    point.timeline->Expect(point.value, unwatched);
+  }
+  return TRINE_OK;
+}
+
 }  // namespace
 }  // namespace trine::vulkan
 
@@ -106,6 +168,12 @@ absl::StatusOr<uint64_t> trine_plan::Prepare(const trine_plan_desc&) {
 }
 
 trine_status trine_plan::Run(const trine_run_args& args, trine_error* err) {
+  // Times are reported inside this call, so a timed run is waited for.
+  if (args.sync.n_signals != 0 && !trine::sdk::WantsOpTimes(*device->backend->host)) {
+    const trine_status checked = trine::sdk::CheckSync(args.sync, trine::backends::TimelineOf, err);
+    if (checked != TRINE_OK) return checked;
+    if (trine::vulkan::MayBegin(args.sync)) return trine::vulkan::Start(this, args, err);
+  }
   return trine::sdk::SubmitSynchronously(
       args.sync, trine::backends::TimelineOf, err, [&](trine_error* own) {
         return trine::backends::Answer(own, trine::vulkan::RunNow(this, args));

@@ -277,7 +277,21 @@ void* Segment::HostView(TensorId io) {
 }
 
 absl::Status Segment::Run(const std::vector<int64_t>& params, uint32_t alternate) {
+  return RunPlan(params, alternate, {});
+}
+
+absl::Status Segment::Submit(const std::vector<int64_t>& params, const trine_point& signal) {
+  trine_sync sync{};
+  sync.n_signals = 1;
+  sync.point_stride = sizeof(signal);
+  sync.signals = &signal;
+  return RunPlan(params, 0, sync);
+}
+
+absl::Status Segment::RunPlan(const std::vector<int64_t>& params, uint32_t alternate,
+                              const trine_sync& sync) {
   trine_run_args args{};
+  args.sync = sync;
   args.struct_size = sizeof(args);
   args.n_params = static_cast<uint32_t>(params.size());
   args.params = params.data();

@@ -91,9 +91,14 @@ class Segment {
   // Runs the plan with one value per parameter of the graph, and returns when the work is done.
   // `alternate`: the index of the memory to use, for slots that have several.
   absl::Status Run(const std::vector<int64_t>& params, uint32_t alternate = 0);
+  // Submits a run of the plan, whose end `signal` tells. May return before the work is done. After
+  // an error nothing was submitted.
+  absl::Status Submit(const std::vector<int64_t>& params, const trine_point& signal);
 
  private:
   Segment() = default;
+  absl::Status RunPlan(const std::vector<int64_t>& params, uint32_t alternate,
+                       const trine_sync& sync);
   absl::Status AllocateIo(const std::vector<SlotMemory>& memory);
 
   std::shared_ptr<Device> device_;

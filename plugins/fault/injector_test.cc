@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "plugins/fault/rig.h"
-#include "plugins/test_timeline.h"
+#include "plugins/timeline_handle.h"
 
 namespace trine::fault {
 namespace {

@@ -1,5 +1,7 @@
 #include "backends/hip/submissions.h"
 
+#include <thread>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/hip/gpu/emulated_runtime.h"
@@ -80,6 +82,66 @@ TEST_F(HipSubmissionsTest, EndWithTheDevice) {
   submissions_.reset();
   EXPECT_EQ(Reach(b, 1), TRINE_OK);
   EXPECT_EQ(Reach(a, 1), TRINE_CANCELLED);
+}
+
+// Work that need not wait begins on the caller's thread. Its points are reached when a thread asks.
+TEST_F(HipSubmissionsTest, BeginOnTheCallersThread) {
+  sdk::Timeline a(0), b(0);
+  std::thread::id began;
+  const auto begin = [&] {
+    began = std::this_thread::get_id();
+    return absl::OkStatus();
+  };
+  submissions_->StartOrAdd({}, {{&a, 1}, {&b, 5}}, begin);
+  EXPECT_EQ(began, std::this_thread::get_id());
+  EXPECT_EQ(Reach(a, 1), TRINE_OK);
+  EXPECT_EQ(Reach(b, 5), TRINE_OK);
+  // Behind work that nobody has waited for.
+  began = {};
+  submissions_->StartOrAdd({{&a, 1}}, {{&a, 2}}, begin);
+  submissions_->StartOrAdd({{&a, 2}}, {{&a, 3}}, begin);
+  EXPECT_EQ(began, std::this_thread::get_id());
+  uint64_t value = 0;
+  EXPECT_EQ(a.Query(&value, nullptr), TRINE_OK);
+  EXPECT_EQ(value, 3u);
+  // What must wait begins on the device's thread, when the host signals.
+  submissions_->StartOrAdd({{&a, 4}}, {{&b, 6}}, begin);
+  ASSERT_EQ(a.Signal(4, nullptr), TRINE_OK);
+  EXPECT_EQ(Reach(b, 6), TRINE_OK);
+  EXPECT_NE(began, std::this_thread::get_id());
+}
+
+TEST_F(HipSubmissionsTest, WorkThatGoesOnIsNotReached) {
+  emulator::DeviceSettings late;
+  late.pace = emulator::Pace::kOldest;
+  emulator::Reset(late);
+  sdk::Timeline a(0);
+  submissions_->StartOrAdd({}, {{&a, 1}}, [] { return absl::OkStatus(); });
+  EXPECT_EQ(a.Wait(1, 0, nullptr), TRINE_DEADLINE_EXCEEDED);
+  EXPECT_EQ(a.Wait(1, 1'000'000'000, nullptr), TRINE_OK);
+}
+
+// Both threads put work on one timeline, and one waits for the other.
+TEST_F(HipSubmissionsTest, BothThreadsShareATimeline) {
+  sdk::Timeline a(0);
+  const auto begin = [] { return absl::OkStatus(); };
+  for (uint64_t i = 1; i <= 100; ++i) {
+    if (i % 2 == 1) {
+      submissions_->StartOrAdd({{&a, i - 1}}, {{&a, i}}, begin);
+    } else {
+      submissions_->Add({{&a, i - 1}}, {{&a, i}}, begin);
+    }
+  }
+  EXPECT_EQ(Reach(a, 100), TRINE_OK);
+}
+
+TEST_F(HipSubmissionsTest, AFailedStartOnTheCallersThreadFailsItsSignals) {
+  sdk::Timeline a(0), b(0);
+  submissions_->StartOrAdd({}, {{&a, 1}}, [] { return absl::UnavailableError("gone"); });
+  submissions_->StartOrAdd({{&a, 1}}, {{&b, 1}}, [] { return absl::OkStatus(); });
+  std::string why;
+  EXPECT_EQ(Reach(b, 1, &why), TRINE_UNAVAILABLE);
+  EXPECT_EQ(why, "gone");
 }
 
 TEST_F(HipSubmissionsTest, ManyAreSettledInOrder) {

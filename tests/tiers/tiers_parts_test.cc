@@ -1,5 +1,7 @@
 // Parts of layers on other devices than the layers, on CPU, Vulkan and HIP in one process: fetched
 // weights, experts that devices share, their counts, and the memory that parts take.
+#include <fstream>
+
 #include "tests/tiers/tiers_fixture.h"
 
 namespace trine {
@@ -91,6 +93,35 @@ TEST_F(TiersPartsTest, DividedExpertsDoNotShow) {
     }
   }
   EXPECT_GT(moved, 0u) << "the test should see experts that are moved";
+}
+
+// A GPU that computes its experts beside the CPU's needs no thread of its own: where the CPU's team
+// has all processors, that thread would have to wait for one.
+TEST_F(TiersPartsTest, AGpuBesideTheCpuHasNoThread) {
+  const auto device_threads = [] {
+    int64_t count = 0;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::ifstream file(task.path() / "comm");
+      std::string name;
+      std::getline(file, name);
+      count += name == "trine-device" ? 1 : 0;
+    }
+    return count;
+  };
+  const ModelShape shape = *FindPreset("tiny-qwen3moe");
+  const TempFile moe(*MakeModelBytes(shape));
+  for (const char* split : {"dgpu:100%", "igpu:100%"}) {
+    SCOPED_TRACE(split);
+    EngineOptions options = Options();
+    options.model_path = moe.path();
+    options.context = 128;
+    options.placement.split = SplitOf(split);
+    options.placement.dispatch.on = false;
+    options.placement.hot_experts = shape.experts / 2;
+    const auto engine = MustLoad(options);
+    ASSERT_NE(engine, nullptr);
+    EXPECT_EQ(device_threads(), 0);
+  }
 }
 
 // An integrated GPU that reads the file's pages divides experts with the CPU, too.

@@ -229,6 +229,11 @@ void Finish(const Passing& event) {
   RunUntil([&] { return event.passed >= target; });
 }
 
+bool HasPassed(const Passing& event) {
+  const std::lock_guard<std::mutex> lock(TheQueue().mutex);
+  return event.passed >= event.recorded;
+}
+
 void FinishAll() {
   RunUntil([] { return false; });
 }

@@ -93,6 +93,8 @@ gpuError Submit(gpuStream stream, Work work);
 // Do work until a stream (null: every stream), an event's last record, or everything is done.
 void Finish(gpuStream stream);
 void Finish(const Passing& event);
+// Returns whether the streams have reached the event's last record.
+bool HasPassed(const Passing& event);
 void FinishAll();
 
 }  // namespace trine::hip::emulator

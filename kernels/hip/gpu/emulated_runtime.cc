@@ -339,6 +339,13 @@ gpuError gpuEventSynchronize(gpuEvent event) {
   emulator::Finish(*event->passing);
   return error != gpuSuccess ? error : emulator::FailureOf(CurrentDevice());
 }
+gpuError gpuEventQuery(gpuEvent event) {
+  const gpuError error = Begin(Call::kEvent, CurrentDevice());
+  if (error != gpuSuccess) return error;
+  const bool ended = emulator::HasPassed(*event->passing);
+  if (!ended) emulator::Finish(*event->passing);
+  return ended ? emulator::FailureOf(CurrentDevice()) : gpuErrorNotReady;
+}
 gpuError gpuEventElapsedTime(float* ms, gpuEvent from, gpuEvent to) {
   *ms = std::chrono::duration<float, std::milli>(to->passing->time - from->passing->time).count();
   return gpuSuccess;

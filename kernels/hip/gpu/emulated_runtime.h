@@ -146,6 +146,7 @@ gpuError gpuEventCreate(gpuEvent* event);
 gpuError gpuEventCreateUntimed(gpuEvent* event);
 gpuError gpuEventRecord(gpuEvent event, gpuStream stream);
 gpuError gpuEventSynchronize(gpuEvent event);
+gpuError gpuEventQuery(gpuEvent event);  // work that is kept for later is done after the answer
 gpuError gpuEventElapsedTime(float* ms, gpuEvent from, gpuEvent to);
 gpuError gpuEventDestroy(gpuEvent event);
 gpuError gpuGraphInstantiate(gpuGraphExec* exec, gpuGraph graph);

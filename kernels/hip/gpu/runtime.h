@@ -58,6 +58,7 @@ using gpuMemcpyKind = TRINE_GPU(MemcpyKind);
 #define gpuEventCreate TRINE_GPU(EventCreate)
 #define gpuEventRecord TRINE_GPU(EventRecord)
 #define gpuEventSynchronize TRINE_GPU(EventSynchronize)
+#define gpuEventQuery TRINE_GPU(EventQuery)
 #define gpuEventElapsedTime TRINE_GPU(EventElapsedTime)
 #define gpuEventDestroy TRINE_GPU(EventDestroy)
 #define gpuGraphLaunch TRINE_GPU(GraphLaunch)

@@ -1,6 +1,7 @@
 #include "runtime/model/run/stage_route.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -187,7 +188,8 @@ absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::LoadProducts(const Segm
     scratch[piece.device] = std::max(scratch[piece.device], needs->scratch_bytes);
   }
   if (absl::Status s = store_.ImportStreamed(helper.device, streamed); !s.ok()) return s;
-  if (absl::Status s = split->Allocate(scratch); !s.ok()) return s;
+  const std::optional<size_t> streaming = streams ? std::optional<size_t>(kHelper) : std::nullopt;
+  if (absl::Status s = split->Allocate(scratch, streaming); !s.ok()) return s;
   for (const size_t d : {kHome, kHelper}) scratch_bytes_ += scratch[d] + split->IoBytes(d);
   helper_bytes_ += scratch[kHelper] + split->IoBytes(kHelper);
   if (streams && route == 0) helper_bytes_ += kStreamBytes;

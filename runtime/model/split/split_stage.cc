@@ -61,7 +61,8 @@ uint64_t SplitStage::IoBytes(size_t device) const {
   return bytes;
 }
 
-absl::Status SplitStage::Allocate(const std::vector<uint64_t>& scratch_bytes) {
+absl::Status SplitStage::Allocate(const std::vector<uint64_t>& scratch_bytes,
+                                  std::optional<size_t> streaming) {
   asked_.resize(devices_.size());
   for (size_t d = 0; d < devices_.size(); ++d) {
     const std::shared_ptr<Device>& device = devices_[d].device;
@@ -79,7 +80,15 @@ absl::Status SplitStage::Allocate(const std::vector<uint64_t>& scratch_bytes) {
     }
   }
   threads_.resize(devices_.size());
-  for (const size_t d : ThreadedDevices()) {
+  lines_.resize(devices_.size());
+  for (const size_t d : DevicesBeside()) {
+    // A device that fetches weights has the host's team copy them within the call, so that the call
+    // can't return earlier.
+    const std::shared_ptr<Device>& device = devices_[d].device;
+    if ((device->info().flags & TRINE_DEVICE_ASYNC) != 0 && streaming != d) {
+      lines_[d].emplace();
+      continue;
+    }
     // The CPU's team takes all processors, so that no other thread should spin beside it.
     const bool spins = std::none_of(devices_.begin(), devices_.end(), IsCpu);
     auto thread = DeviceThread::Create([this, d] { return RunPiece(asked_[d]); }, spins);
@@ -155,43 +164,84 @@ size_t SplitStage::OwnPiece(const SplitStep& step) const {
   return 0;
 }
 
-// Returns the devices that some step runs on another thread than the caller's.
-std::set<size_t> SplitStage::ThreadedDevices() const {
-  std::set<size_t> threaded;
+// Returns the devices that some step runs beside the calling thread's piece.
+std::set<size_t> SplitStage::DevicesBeside() const {
+  std::set<size_t> beside;
   for (const SplitStep& step : split_.steps) {
     const size_t own = OwnPiece(step);
     for (size_t i = 0; i < step.pieces.size(); ++i) {
-      if (i != own) threaded.insert(split_.pieces[step.pieces[i]].device);
+      if (i != own) beside.insert(split_.pieces[step.pieces[i]].device);
     }
   }
-  return threaded;
+  return beside;
+}
+
+absl::Status SplitStage::BeginPiece(size_t piece) {
+  const size_t device = split_.pieces[piece].device;
+  std::optional<Line>& line = lines_[device];
+  if (!line) {
+    asked_[device] = piece;
+    threads_[device]->Start();
+    return absl::OkStatus();
+  }
+  // Not marked as busy after this call, because nobody waits for the device yet: what hangs until
+  // FinishPiece is the piece of the calling thread.
+  const Busy busy(this, device);
+  if (!line->timeline) {
+    const std::shared_ptr<Device>& handle = devices_[device].device;
+    const std::lock_guard lock(handle->run_mutex());
+    auto timeline = TimelineHandle::Create(handle, 0);
+    if (!timeline.ok()) return timeline.status();
+    line->timeline = *std::move(timeline);
+    line->value = 0;
+  }
+  absl::Status status =
+      segments_[piece]->Submit(*params_, {line->timeline.handle(), line->value + 1});
+  if (status.ok()) ++line->value;
+  line->begin = Now();
+  return status;
+}
+
+absl::Status SplitStage::FinishPiece(size_t piece) {
+  const size_t device = split_.pieces[piece].device;
+  std::optional<Line>& line = lines_[device];
+  if (!line) return threads_[device]->Finish();
+  const int64_t from = Now();
+  absl::Status status;
+  {
+    const Busy busy(this, device);
+    status = line->timeline.Wait(line->value, UINT64_MAX);
+  }
+  // Nobody looked when the work ended, unless it ended after the calling thread's piece. So all the
+  // time since the submission counts.
+  spent_[device] += static_cast<uint64_t>(from - line->begin);
+  if (!status.ok()) line->timeline = {};  // it has failed for ever
+  return status;
 }
 
 absl::Status SplitStage::RunStep(const SplitStep& step) {
   const size_t own = OwnPiece(step);
-  const auto others = [&](const auto& call) {
-    for (size_t i = 0; i < step.pieces.size(); ++i) {
-      if (i != own) call(step.pieces[i]);
+  absl::Status status;
+  // Prefers a status that names a device: the model can be loaded again without that device.
+  const auto update = [&](const absl::Status& s) {
+    if (!s.ok() && (status.ok() || (FaultyDevice(status).empty() && !FaultyDevice(s).empty()))) {
+      status = s;
     }
   };
-  others([&](size_t piece) {
-    const size_t device = split_.pieces[piece].device;
-    asked_[device] = piece;
-    threads_[device]->Start();
-  });
-  absl::Status status;
-  try {
-    status = RunPiece(step.pieces[own]);
-  } catch (const std::exception& e) {  // the other devices are still at work and must be waited for
-    status = absl::InternalError(e.what());
+  begun_.clear();
+  for (size_t i = 0; i < step.pieces.size() && status.ok(); ++i) {
+    if (i == own) continue;
+    update(BeginPiece(step.pieces[i]));
+    if (status.ok()) begun_.push_back(step.pieces[i]);
   }
-  others([&](size_t piece) {
-    const absl::Status s = threads_[split_.pieces[piece].device]->Finish();
-    // Prefers a status that names a device: the model can be loaded again without that device.
-    if (status.ok() || (FaultyDevice(status).empty() && !FaultyDevice(s).empty())) {
-      if (!s.ok()) status = s;
+  if (status.ok()) {
+    try {
+      update(RunPiece(step.pieces[own]));
+    } catch (const std::exception& e) {  // the other devices are still at work
+      update(absl::InternalError(e.what()));
     }
-  });
+  }
+  for (const size_t piece : begun_) update(FinishPiece(piece));
   return status;
 }
 

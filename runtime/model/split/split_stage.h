@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "dispatch/exec/device_times.h"
 #include "dispatch/exec/segment.h"
 #include "plugins/handles.h"
+#include "plugins/timeline_handle.h"
 #include "runtime/model/experts/divided_experts.h"
 #include "runtime/model/experts/pass_choices.h"
 #include "runtime/model/split/graph_split.h"
@@ -46,8 +48,9 @@ class SplitStage {
   // Lets runs collect the chosen experts of layers that are not divided, too.
   void CountExperts() { counts_ = true; }
   // Allocates memory and starts threads. Call it before AddPiece. `scratch_bytes`: by device, the
-  // most scratch that a piece needs.
-  absl::Status Allocate(const std::vector<uint64_t>& scratch_bytes);
+  // most scratch that a piece needs. `streaming`: the device that fetches weights in its runs.
+  absl::Status Allocate(const std::vector<uint64_t>& scratch_bytes,
+                        std::optional<size_t> streaming = std::nullopt);
   // Records the plan of the next piece, in the order of pieces(). `memory` is the memory of its
   // weights and caches.
   absl::Status AddPiece(OpGraph graph, std::vector<SlotMemory> memory);
@@ -83,7 +86,10 @@ class SplitStage {
   int64_t RowsOf(const ValueMove& value) const;
   absl::Status RunPiece(size_t piece);
   size_t OwnPiece(const SplitStep& step) const;
-  std::set<size_t> ThreadedDevices() const;
+  std::set<size_t> DevicesBeside() const;
+  // Begin a piece while the caller goes on, and wait for its end.
+  absl::Status BeginPiece(size_t piece);
+  absl::Status FinishPiece(size_t piece);
   absl::Status RunStep(const SplitStep& step);
   absl::Status Move(const ValueMove& move);
   void Count(const ValueMove& move, const Columns& ids);
@@ -111,7 +117,15 @@ class SplitStage {
   PassChoices* choices_ = nullptr;  // of the pass that runs
   bool counts_ = false;
   std::vector<int32_t> divided_;  // ids as they are moved
-  std::vector<size_t> asked_;     // by device: the piece that its thread runs
+  // How a device tells that it has done the work that was submitted to it.
+  struct Line {
+    TimelineHandle timeline;
+    uint64_t value = 0;  // of the work that was submitted last
+    int64_t begin = 0;   // when it was submitted
+  };
+  std::vector<std::optional<Line>> lines_;  // by device; nullopt: its runs end with their calls
+  std::vector<size_t> asked_;               // by device: the piece that its thread runs
+  std::vector<size_t> begun_;               // the pieces of a step that are under way
   // by device; declared last, since they use all of it
   std::vector<std::unique_ptr<DeviceThread>> threads_;
 };

@@ -1,21 +1,54 @@
-// A timeline that host threads signal, for devices that run synchronously. Thread-safe.
+// A timeline that host threads signal, for devices that run synchronously, and for devices whose
+// work ends without a thread that watches it. Thread-safe.
 #ifndef TRINE_SDK_TIMELINE_H_
 #define TRINE_SDK_TIMELINE_H_
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trine/sdk/status.h"
 
 namespace trine::sdk {
 
+// Work that a device has begun, and whose end no thread watches. A thread that asks a timeline for
+// one of the work's points looks whether the work has ended, and then settles the points.
+class UnwatchedWork {
+ public:
+  virtual ~UnwatchedWork() = default;
+  // Waits for the end of the work, but no longer than the time (UINT64_MAX: for ever; 0 only
+  // looks). Returns false if the work goes on. Otherwise settles all points of the work, unless
+  // another thread does. Any thread may call, several at a time.
+  virtual bool Finish(uint64_t timeout_ns) = 0;
+};
+
 // A value that only grows, and threads that wait for it.
 class Timeline {
  public:
   explicit Timeline(uint64_t initial) : value_(initial) {}
+
+  // Says that work settles the point. Works are expected in the order in which they end.
+  void Expect(uint64_t value, std::shared_ptr<UnwatchedWork> work) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    while (!expected_.empty() && Settled(expected_.front().value)) expected_.pop_front();
+    if (Settled(value)) return;
+    expected_.push_back({value, std::move(work)});
+    changed_.notify_all();
+  }
+  // Returns whether work that is going to reach the point is expected.
+  bool Expects(uint64_t value) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return failure_ == TRINE_OK &&
+           std::any_of(expected_.begin(), expected_.end(),
+                       [&](const Expected& expected) { return expected.value >= value; });
+  }
 
   trine_status Signal(uint64_t value, trine_error* err) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -40,30 +73,72 @@ class Timeline {
   }
 
   trine_status Wait(uint64_t value, uint64_t timeout_ns, trine_error* err) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    const auto settled = [&] { return value_ >= value || failure_ != TRINE_OK; };
     // A longer timeout might overflow the clock, so it is taken as "for ever".
     constexpr uint64_t kForever = 86'400'000'000'000;
-    if (timeout_ns >= kForever) {
-      changed_.wait(lock, settled);
-    } else if (!changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), settled)) {
+    const bool forever = timeout_ns >= kForever;
+    const Clock::time_point end =
+        forever ? Clock::time_point::max() : Clock::now() + std::chrono::nanoseconds(timeout_ns);
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto changed = [&] { return Settled(value) || !expected_.empty(); };
+    bool looked = false;  // the time may be over before the first look
+    while (!Settled(value)) {
+      if (!expected_.empty()) {
+        if (!FinishFirst(&lock, forever ? UINT64_MAX : NanosecondsUntil(end))) break;
+      } else if (forever) {
+        changed_.wait(lock, changed);
+      } else if (std::exchange(looked, true) && Clock::now() >= end) {
+        break;
+      } else {
+        changed_.wait_until(lock, end, changed);
+      }
+    }
+    if (!Settled(value)) {
       return Fail(err, TRINE_DEADLINE_EXCEEDED, "the timeline has not reached the point in time");
     }
     return value_ >= value ? TRINE_OK : Fail(err, failure_, message_);
   }
 
   trine_status Query(uint64_t* value, trine_error* err) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!expected_.empty() && FinishFirst(&lock, 0)) {
+    }
     *value = value_;
     return failure_ == TRINE_OK ? TRINE_OK : Fail(err, failure_, message_);
   }
 
  private:
+  struct Expected {
+    uint64_t value = 0;
+    std::shared_ptr<UnwatchedWork> work;
+  };
+
+  using Clock = std::chrono::steady_clock;
+  static uint64_t NanosecondsUntil(Clock::time_point end) {
+    const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(end - Clock::now());
+    return static_cast<uint64_t>(std::max<int64_t>(left.count(), 0));
+  }
+
+  bool Settled(uint64_t value) const { return value_ >= value || failure_ != TRINE_OK; }
+
+  // Finishes the first work that is expected, with the lock released. Returns false if it goes on.
+  bool FinishFirst(std::unique_lock<std::mutex>* lock, uint64_t timeout_ns) {
+    const std::shared_ptr<UnwatchedWork> work = expected_.front().work;
+    if (!Settled(expected_.front().value)) {
+      lock->unlock();
+      const bool ended = work->Finish(timeout_ns);
+      lock->lock();
+      if (!ended) return false;
+    }
+    if (!expected_.empty() && expected_.front().work == work) expected_.pop_front();
+    return true;
+  }
+
   std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t value_;
   trine_status failure_ = TRINE_OK;
   std::string message_;
+  std::deque<Expected> expected_;
 };
 
 // Refuses waits and signals that are null or have no timeline, and signals of values that their

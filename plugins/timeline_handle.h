@@ -1,4 +1,4 @@
-// A timeline of a device, for tests: it orders submissions. The runtime itself makes no timelines.
+// Owns a timeline of a device. It tells how submitted work ends.
 #pragma once
 
 #include <cstdint>
