@@ -72,9 +72,9 @@ class PartsDescriber {
 
   // Builds the graph of a span, with layers that places_ divides.
   absl::StatusOr<SegmentGraph> Build(const LayerSpan& span, bool finish) const {
-    const ExpertDivision division = {places_.slots, [&](const gguf::TensorInfo& all, int64_t n) {
-                                       return slot_tensors_.First(all, n);
-                                     }};
+    const ExpertDivision division = {
+        places_.slots, /*in_place=*/false,
+        [&](const gguf::TensorInfo& all, int64_t n) { return slot_tensors_.First(all, n); }};
     return BuildSegmentGraph(file_, config_, limits_, span,
                              {.finish = finish, .division = &division});
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "dispatch/exec/segment.h"
 #include "plugins/handles.h"
 #include "runtime/model/run/decode_bytes.h"
 #include "runtime/model/run/route_plan.h"
@@ -108,6 +109,20 @@ struct DescribedParts {
   PartsNeeds needs;
 };
 
+// Returns the slots as a layer's device has them: one that reads the file's pages has none. The
+// memory of slots counts all the same, because the device gets slots if importing should fail.
+std::map<int64_t, PlannedSlots> SlotsOn(const Found& home, std::map<int64_t, PlannedSlots> slots,
+                                        bool file_mapped) {
+  const bool in_place =
+      file_mapped && home.opened != nullptr && MayImport(home.opened->info(), /*read_only=*/true);
+  for (auto& [layer, planned] : slots) {
+    if (!in_place) break;
+    planned.in_place = true;
+    planned.share = static_cast<double>(planned.slots) / static_cast<double>(planned.experts);
+  }
+  return slots;
+}
+
 // Describes a device with parts elsewhere as DescribeWatched describes one without. `begun`: the
 // device's first entry. `all`: the devices of the problem, in the order of its first entries.
 absl::StatusOr<DescribedParts> DescribePartsWatched(std::shared_ptr<const DescribeInputs> inputs,
@@ -140,7 +155,8 @@ absl::StatusOr<DescribedParts> DescribePartsWatched(std::shared_ptr<const Descri
     }
   }
   std::map<int64_t, double> in_slots;
-  for (const auto& [layer, planned] : parts.slots) {
+  for (const auto& [layer, planned] :
+       SlotsOn(all[home], parts.slots, inputs->options.file_mapped)) {
     places.slots[layer] = planned.slots;
     in_slots[layer] = planned.share;
   }
@@ -277,7 +293,9 @@ absl::Status AddParts(const std::shared_ptr<const DescribeInputs>& inputs,
       }
       device.fixed_bytes += plan.devices[i].fixed_bytes;
       problem->fetches[i] = described->needs.fetches;
-      if (!device.elsewhere.empty()) problem->slots[i] = options.fixed.slots;
+      if (!device.elsewhere.empty()) {
+        problem->slots[i] = SlotsOn(all[i], options.fixed.slots, options.file_mapped);
+      }
       plan.devices[i] = std::move(device);
     } else {
       plan.devices[i].left_out = std::string(described.status().message());
@@ -301,7 +319,7 @@ absl::Status AddParts(const std::shared_ptr<const DescribeInputs>& inputs,
     device.mode_of = home;
     for (PlanShare& share : device.elsewhere) share.what = mode.what;
     problem->fetches.push_back(described->needs.fetches);
-    problem->slots.push_back(parts.slots);
+    problem->slots.push_back(SlotsOn(all[home], parts.slots, options.file_mapped));
     plan.devices.push_back(std::move(device));
     problem->measured.push_back(problem->measured[home]);
     problem->guessed.push_back(problem->guessed[home]);

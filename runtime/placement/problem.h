@@ -34,6 +34,9 @@ struct PlannedSlots {
   int64_t slots = 0;
   int64_t experts = 0;  // of the layer
   double share = 0;     // the part of the choices that are expected to be of experts in slots
+  // The layer's device is expected to read the experts where the CPU reads them: it gets `share` of
+  // the choices without slots.
+  bool in_place = false;
 };
 
 // Weights on other devices than their layers.

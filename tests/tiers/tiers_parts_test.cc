@@ -124,10 +124,10 @@ TEST_F(TiersPartsTest, AGpuBesideTheCpuHasNoThread) {
   }
 }
 
-// An integrated GPU that reads the file's pages divides experts with the CPU, too.
+// An integrated GPU that reads the file's pages divides experts with the CPU, and copies none. If
+// it turns out that it can't import the pages, it has slots.
 TEST_F(TiersPartsTest, AnIntegratedGpuSharesExperts) {
   for (const char* preset : {"tiny-mixtral", "tiny-gpt-oss"}) {
-    SCOPED_TRACE(preset);
     const ModelShape shape = *FindPreset(preset);
     const TempFile moe(*MakeModelBytes(shape));
     EngineOptions options = Options();
@@ -140,14 +140,31 @@ TEST_F(TiersPartsTest, AnIntegratedGpuSharesExperts) {
     options.placement.split = SplitOf("igpu:100%");
     options.placement.dispatch.on = false;
     options.placement.hot_experts = shape.experts / 2;
-    const auto engine = MustLoad(options);
-    ASSERT_NE(engine, nullptr);
     const std::vector<int32_t> prompt = {5, 90, 17, 33, 101, 64, 2};
-    EXPECT_EQ(MustSay(engine.get(), {prompt}, {40}, 7), MustSay(alone.get(), {prompt}, {40}, 7));
-    const auto model = engine->model();
-    ASSERT_NE(model->experts(0), nullptr);
-    EXPECT_GT(model->experts(0)->home_hits(), 0u);
-    EXPECT_LT(model->experts(0)->home_hits(), model->experts(0)->all_hits());
+    const auto expected = MustSay(alone.get(), {prompt}, {40}, 7);
+    uint64_t without_copies = 0;
+    for (const bool refused : {false, true}) {
+      SCOPED_TRACE(absl::StrCat(preset, refused ? ", imports are refused" : ""));
+      for (int i = 1; refused && i <= 8; ++i) {
+        absl::StrAppend(&options.faults, i > 1 ? ";" : "", "igpu0:oom@import=", i);
+      }
+      const auto engine = MustLoad(options);
+      ASSERT_NE(engine, nullptr);
+      EXPECT_EQ(MustSay(engine.get(), {prompt}, {40}, 7), expected);
+      const auto model = engine->model();
+      const DividedExperts* const experts = model->experts(0);
+      ASSERT_NE(experts, nullptr);
+      EXPECT_GT(experts->home_hits(), 0u);
+      EXPECT_LT(experts->home_hits(), experts->all_hits());
+      EXPECT_EQ(experts->in_place(), !refused);
+      const uint64_t bytes = model->BytesOn("igpu0");
+      if (experts->in_place()) {
+        EXPECT_EQ(experts->moved_experts(), 0u);
+        without_copies = bytes;
+      } else {
+        EXPECT_GT(bytes, without_copies);
+      }
+    }
   }
 }
 

@@ -76,6 +76,7 @@ Json SegmentJson(const PlanReport& r, size_t i) {
       elsewhere["experts"] = slots->experts;
       elsewhere["slots"] = slots->slots;
       elsewhere["slot_share"] = slots->share;
+      elsewhere["in_place"] = slots->in_place;
     }
   }
   return json;

@@ -274,14 +274,15 @@ Tensor LayerBuilder::ExpertNetworks(Tensor x, TensorId ids, const ExpertRouting&
 Tensor LayerBuilder::DividedNetworks(Tensor x, TensorId ids, const ExpertRouting& routing,
                                      int64_t slots) {
   const ExpertConfig& e = config_.experts;
-  DividedLayer layer{layer_, e.count, slots, ids, TRINE_NONE, TRINE_NONE, {}};
+  DividedLayer layer{layer_, e.count, slots, division_->in_place, ids, TRINE_NONE, TRINE_NONE, {}};
   for (TensorId* list : {&layer.home_ids, &layer.rest_ids}) {
     *list = graph().AddTensor(TRINE_ROLE_TEMP, TRINE_DTYPE_I32, {e.used, kTokens});
   }
   graph().AddOp(kDivideIds, {ids}, {layer.home_ids, layer.rest_ids});
   segment_->divided.push_back(layer);
   const Tensor rest = ExpertNetworks(x, layer.rest_ids, routing, 0);
-  const Tensor home = ExpertNetworks(x, layer.home_ids, routing, slots);
+  const int64_t at_home = division_->in_place ? e.count : slots;
+  const Tensor home = ExpertNetworks(x, layer.home_ids, routing, at_home);
   return Add(home, rest);
 }
 

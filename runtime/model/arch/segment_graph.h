@@ -93,6 +93,9 @@ struct LayerEnd {
 // and another device computes the rest.
 struct ExpertDivision {
   std::map<int64_t, int64_t> slots;  // [layer]: how many; a layer that is missing is not divided
+  // Home reads all experts where the other device reads them, and there are no slots. Then `slots`
+  // says how many of the experts home would compute if tokens chose all of them.
+  bool in_place = false;
   // Returns a tensor that stands for the first `count` experts of a weight.
   std::function<const gguf::TensorInfo*(const gguf::TensorInfo& all, int64_t count)> first_experts;
 
@@ -114,6 +117,7 @@ struct DividedLayer {
   int64_t layer = 0;
   int64_t experts = 0;  // of the layer
   int64_t slots = 0;
+  bool in_place = false;  // as in ExpertDivision
   TensorId ids = TRINE_NONE, home_ids = TRINE_NONE, rest_ids = TRINE_NONE;
   struct Weight {
     const gguf::TensorInfo* all = nullptr;

@@ -6,6 +6,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "kernels/quant/dequantize.h"
+#include "runtime/model/experts/even_division.h"
 #include "runtime/model/weights/load_progress.h"
 #include "runtime/model/weights/team_pieces.h"
 
@@ -35,8 +36,11 @@ DividedExperts::~DividedExperts() {
 
 void DividedExperts::Add(const std::vector<DividedLayer>& layers) {
   for (const DividedLayer& divided : layers) {
-    Layer& layer = layers_.emplace_back(
-        Layer{divided.layer, ExpertSlots(divided.experts, divided.slots), {}, false});
+    Layer& layer = layers_.emplace_back(Layer{divided.layer,
+                                              ExpertSlots(divided.experts, divided.slots),
+                                              {},
+                                              divided.in_place,
+                                              divided.in_place});
     for (const DividedLayer::Weight& tensors : divided.weights) {
       layer.weights.push_back({tensors, nullptr, {}, 0, std::nullopt});
     }
@@ -140,10 +144,14 @@ absl::Status DividedExperts::Begin(const HostServices& host) {
 void DividedExperts::Divide(size_t index, std::span<const int32_t> ids, int64_t tokens, bool home,
                             PassChoices* choices, int32_t* out) {
   Layer& layer = layers_[index];
-  layer.slots.Divide(ids, home, out);
+  if (layer.in_place) {
+    DivideEvenly(ids, layer.slots.slots(), layer.slots.experts(), home, ExpertSlots::kNone, out);
+  } else {
+    layer.slots.Divide(ids, home, out);
+  }
   if (!home) return;
   choices->Add(layer.layer, ids, {out, ids.size()});
-  layer.slots.Notice(ids, tokens);
+  if (!layer.in_place) layer.slots.Notice(ids, tokens);
   all_hits_ += ids.size();
   const auto in_slots = static_cast<uint64_t>(
       std::count_if(out, out + ids.size(), [](int32_t id) { return id != ExpertSlots::kNone; }));

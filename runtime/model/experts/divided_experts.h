@@ -3,6 +3,9 @@
 // thread packs the new expert's weights; a later pass begins by writing them to the slot. Until
 // then the other device computes both experts. No result depends on where an expert is.
 //
+// A home that reads the experts where the other device reads them has no slots: each pass divides
+// the experts that it uses, and nothing is moved.
+//
 // One thread at a time may call, between passes, unless a comment says more.
 #pragma once
 
@@ -50,7 +53,9 @@ class DividedExperts {
   // Adds the layers of the stage's graph, in their order.
   void Add(const std::vector<DividedLayer>& layers);
   // Returns whether a weight is one of slots.
-  bool HasInSlots(const gguf::TensorInfo* tensor) const { return tensors_.Has(tensor); }
+  bool HasInSlots(const gguf::TensorInfo* tensor) const { return tensors_.HasSome(tensor); }
+  // Returns whether a weight stands for all experts of a layer, which home is to read in place.
+  bool HasInPlace(const gguf::TensorInfo* tensor) const { return tensors_.HasAll(tensor); }
   // Tells where home has a weight of slots: from byte `offset` of `span` on, packed or plain.
   // `fixed`: the memory may not be written, or its values are corrected, so that the layer keeps
   // the experts that it has.
@@ -69,6 +74,7 @@ class DividedExperts {
   absl::Status BetweenPasses();
 
   size_t layers() const { return layers_.size(); }
+  bool in_place() const { return !layers_.empty() && layers_[0].in_place; }
   const ExpertSlots& slots(size_t layer) const { return layers_[layer].slots; }
   int64_t number(size_t layer) const { return layers_[layer].layer; }  // its number in the model
   // Counters; any thread may read them.
@@ -90,7 +96,8 @@ class DividedExperts {
     int64_t layer = 0;
     ExpertSlots slots;
     std::vector<Weight> weights;
-    bool fixed = false;
+    bool fixed = false;     // no expert is moved
+    bool in_place = false;  // there are no slots
   };
   // The most moves at a time: a pass waits while their weights are written.
   static constexpr size_t kMostMoves = 4;

@@ -20,14 +20,18 @@ class SlotTensors {
 
   // Returns the tensor for the first `count` experts of a weight, the same one each time.
   const gguf::TensorInfo* First(const gguf::TensorInfo& all, int64_t count);
-  // Returns whether a tensor is one of these.
-  bool Has(const gguf::TensorInfo* tensor) const;
+  // Return whether a tensor is one of these, for some experts of a weight or for all of them.
+  bool HasSome(const gguf::TensorInfo* tensor) const;
+  bool HasAll(const gguf::TensorInfo* tensor) const;
 
  private:
   struct Item {
     std::string name;
     gguf::TensorInfo info;
+    bool all = false;
   };
+  const Item* Find(const gguf::TensorInfo* tensor) const;
+
   std::deque<Item> items_;
   std::map<std::pair<const gguf::TensorInfo*, int64_t>, const gguf::TensorInfo*> known_;
 };

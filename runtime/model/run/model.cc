@@ -96,13 +96,29 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
     plain.pack = false;
     return Load(std::move(file), config, limits, std::move(places), host, plain);
   }
+  const auto load_with_slots = [&](const std::string& why) {
+    host.Say(TRINE_LOG_WARNING,
+             absl::StrCat("experts are copied to slots, because they can't be read in the file's ",
+                          "pages: ", why));
+    model.reset();
+    LoadOptions with_slots = one_way;
+    with_slots.experts_in_place = false;
+    return Load(std::move(file), config, limits, std::move(places), host, with_slots);
+  };
+  if (absl::IsResourceExhausted(status) && model->HasExpertsInPlace()) {
+    return load_with_slots(std::string(status.message()));
+  }
   if (!status.ok()) return status;
   if (options.taps == TapLevel::kNone) {
     status = model->PlanRoutes(options.dispatch, options.tensors, graphs, out_of_range);
     if (!status.ok()) return status;
   }
   status = model->ImportWeights(host, graphs, out_of_range, &meter);
-  if (status.ok()) status = meter.Finish();
+  if (status.ok()) {
+    const std::string why = model->WhyNotInPlace(graphs, out_of_range);
+    if (!why.empty()) return load_with_slots(why);
+    status = meter.Finish();
+  }
   if (!status.ok()) return status;
   if (absl::Status s = model->AllocateSplits(graphs); !s.ok()) return s;
   if (absl::Status s = model->MakeBorders(); !s.ok()) return s;
@@ -139,7 +155,11 @@ absl::Status Model::ImportWeights(const HostServices& host, const std::vector<Se
       const bool in_slots = experts != nullptr && experts->HasInSlots(use.info);
       if (use.packed || in_slots) continue;
       if (!WeightStore::InPlace(*use.info, use.as_f32, canon)) continue;
-      store_->Want(loads_[i].device, *use.info);
+      if (experts != nullptr && experts->HasInPlace(use.info)) {
+        store_->WantShared(loads_[i].device, *use.info);
+      } else {
+        store_->Want(loads_[i].device, *use.info);
+      }
     }
   }
   for (size_t i = 0; i < graphs.size(); ++i) {
@@ -154,6 +174,32 @@ absl::Status Model::ImportWeights(const HostServices& host, const std::vector<Se
   }
   meter->Waive(ArenaWork(loads_, graphs));  // Import adds the actual work
   return store_->Import(host, meter);
+}
+
+std::string Model::WhyNotInPlace(const std::vector<SegmentGraph>& graphs,
+                                 const OutOfRange& out_of_range) const {
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    const DividedExperts* const experts = stages_[load_stages_[i]].experts.get();
+    for (const WeightUse& use : graphs[i].weights) {
+      // A bias that is converted is a small copy.
+      if (experts == nullptr || !experts->HasInPlace(use.info) || use.as_f32) continue;
+      if (out_of_range.count(use.info) != 0) {
+        return absl::StrCat(std::string(use.info->name),
+                            " has values outside the contract's range");
+      }
+      if (store_->Sees(*loads_[i].device, *use.info)) continue;
+      const std::string refusal = store_->BytesOf(*loads_[i].device).refusal;
+      return absl::StrCat(loads_[i].device_name, " did not import them",
+                          refusal.empty() ? "" : absl::StrCat(" (", refusal, ")"));
+    }
+  }
+  return "";
+}
+
+bool Model::HasExpertsInPlace() const {
+  return std::any_of(stages_.begin(), stages_.end(), [](const Stage& stage) {
+    return stage.experts != nullptr && stage.experts->in_place();
+  });
 }
 
 std::vector<DeviceWeights> Model::weights() const {
@@ -176,7 +222,9 @@ absl::StatusOr<SegmentGraph> Model::BuildWhole(size_t stage, const LoadOptions& 
     return BuildSegmentGraph(*file_, config_, limits_, places_[stage].span, how);
   }
   auto experts = std::make_unique<DividedExperts>(hits_, options.expert_moves);
-  const ExpertDivision division = {options.tensors.slots,
+  const bool in_place = options.experts_in_place && file_->mapped() &&
+                        MayImport(places_[stage].device->info(), /*read_only=*/true);
+  const ExpertDivision division = {options.tensors.slots, in_place,
                                    [&](const gguf::TensorInfo& all, int64_t count) {
                                      return experts->FirstExperts(all, count);
                                    }};
@@ -295,6 +343,10 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
   };
   for (size_t i = 0; options.pack && i < graphs->size(); ++i) {
     ChooseLayouts(*loads_[i].device, &(*graphs)[i], warn);
+    const DividedExperts* const experts = stages_[load_stages_[i]].experts.get();
+    if (experts == nullptr) continue;
+    ClearLayouts(&(*graphs)[i],
+                 [&](const WeightUse& use) { return experts->HasInPlace(use.info); });
   }
   collect();
   const auto tasks_for = [&](bool cached) {

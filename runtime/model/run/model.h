@@ -65,7 +65,10 @@ struct LoadOptions {
   // Counts the choices of experts that the host sees, or with SegmentLimits::count_experts all of
   // them. null: the model makes it.
   std::shared_ptr<ExpertHits> hits;
-  ExpertMoves expert_moves;         // of divided layers
+  ExpertMoves expert_moves;  // of divided layers
+  // A home of divided layers that can read the file's pages reads all experts there. false: it has
+  // copies of some in slots.
+  bool experts_in_place = true;
   TapLevel taps = TapLevel::kNone;  // which values of passes can be read (docs/branching.md)
   StageObserver observer;           // null: none
 };
@@ -291,6 +294,11 @@ class Model {
   // Plans the helped routes. Call it after the layouts were chosen and before ImportWeights.
   absl::Status PlanRoutes(const DispatchOptions& options, const TensorPlaces& tensors,
                           const std::vector<SegmentGraph>& graphs, const OutOfRange& out_of_range);
+  // Returns why a stage can't read divided experts in place, now that weights have been imported.
+  // "": it can, or is not to.
+  std::string WhyNotInPlace(const std::vector<SegmentGraph>& graphs,
+                            const OutOfRange& out_of_range) const;
+  bool HasExpertsInPlace() const;
   // Loads the helped routes. A route that fails to load is left out, unless a device is lost.
   absl::Status LoadRoutes(const HostServices& host, const OutOfRange& out_of_range);
   absl::Status LoadRoute(Stage* stage, size_t index, const OutOfRange& out_of_range);

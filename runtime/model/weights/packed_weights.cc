@@ -243,9 +243,10 @@ void ChooseLayouts(const Device& device, SegmentGraph* segment,
   for (const auto& [info, uses] : weights) chooser.Choose(uses);
 }
 
-void ClearLayouts(SegmentGraph* segment) {
+void ClearLayouts(SegmentGraph* segment, const std::function<bool(const WeightUse&)>& which) {
   for (WeightUse& use : segment->weights) {
-    if (use.packed) SetLayout(&segment->graph, &use, std::nullopt);
+    if (use.packed && (which == nullptr || which(use)))
+      SetLayout(&segment->graph, &use, std::nullopt);
   }
 }
 

@@ -88,7 +88,8 @@ class PackedWeights {
 void ChooseLayouts(const Device& device, SegmentGraph* segment,
                    const std::function<void(const std::string&)>& warn);
 
-// Makes all weights plain again.
-void ClearLayouts(SegmentGraph* segment);
+// Makes all weights plain again, or those for which `which` says so.
+void ClearLayouts(SegmentGraph* segment,
+                  const std::function<bool(const WeightUse&)>& which = nullptr);
 
 }  // namespace trine

@@ -28,6 +28,7 @@ std::string SlotsText(const DividedExperts& divided, const ExpertHits& hits) {
   const ExpertSlots& slots = divided.slots(0);
   std::string text = absl::StrCat(slots.slots(), " of ", slots.experts(), " experts in each of ",
                                   divided.layers());
+  if (divided.in_place()) return text + " without copies";
   double shares = 0;
   for (size_t i = 0; i < divided.layers(); ++i) {
     const std::vector<uint64_t> of_layer = hits.OfLayer(divided.number(i));

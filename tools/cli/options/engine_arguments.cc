@@ -245,7 +245,8 @@ void AddSplitModeOptions(Command command, PlacementRequest* request) {
   command
       .AddOption("--hot-experts", request->hot_experts,
                  "Of the experts on the CPU, the device of each layer has N as well: those that "
-                 "tokens choose most; 0: none")
+                 "tokens choose most. A device that reads the file's pages computes such a part of "
+                 "the experts without copies. 0: none")
       .Range(int64_t{0}, int64_t{1} << 20)
       .DefaultText("none, or as many as pay by the counts of --expert-stats");
 }

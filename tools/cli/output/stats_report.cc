@@ -111,6 +111,13 @@ std::string StatsReport::ExpertsText() const {
     const DividedExperts* const experts = model->experts(stage);
     if (experts == nullptr || experts->all_hits() == 0) continue;
     const auto all = static_cast<double>(experts->all_hits());
+    if (experts->in_place()) {
+      absl::StrAppendFormat(
+          &text, "  experts that %s computed without copies: %.1f %% of what tokens chose\n",
+          model->places()[stage].device_name,
+          100 * static_cast<double>(experts->home_hits()) / all);
+      continue;
+    }
     absl::StrAppendFormat(
         &text, "  experts in slots of %s: %.1f %% of what tokens chose; %d moved there, %.0f MiB\n",
         model->places()[stage].device_name, 100 * static_cast<double>(experts->home_hits()) / all,
@@ -135,6 +142,7 @@ nlohmann::ordered_json StatsReport::ExpertsJson() const {
     json["segments"].push_back({{"device", model->places()[stage].device_name},
                                 {"choices", experts->all_hits()},
                                 {"in_slots", experts->home_hits()},
+                                {"in_place", experts->in_place()},
                                 {"moved", experts->moved_experts()},
                                 {"moved_bytes", experts->moved_bytes()}});
   }
