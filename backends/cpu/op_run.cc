@@ -43,6 +43,37 @@ void RunLayerNorm(const OpCall& c, Share share) {
   c.kernels->layer_norm(*c.in[0], c.in[1], c.in[2], eps, *c.out[0], RowsOf(*c.out[0], share));
 }
 
+// Has a trial choose the way of each product of a worker, and tells it how long the product took.
+class TriedWays {
+ public:
+  // `features`: how many the worker computes of each product.
+  TriedWays(const OpCall& c, int64_t features) : c_(c), features_(features) {}
+
+  // Begins a product with so many columns, at least 2. Call End when it has ended.
+  cpu_kernels::Way Begin(int64_t columns) {
+    columns_ = columns;
+    trial_ = &c_.ways->For(columns);
+    turn_ = *c_.is_warm ? trial_->Next() : WayTrial::Turn{trial_->chosen()};
+    if (turn_.timed()) begin_ = std::chrono::steady_clock::now();
+    return turn_.way;
+  }
+  void End() {
+    if (!turn_.timed()) return;
+    const std::chrono::nanoseconds passed = std::chrono::steady_clock::now() - begin_;
+    // Measures the time per computed value, because parts and passes differ in size.
+    constexpr int64_t kFraction = 1 << 20;
+    trial_->Tell(turn_, static_cast<uint64_t>(passed.count() * kFraction / (features_ * columns_)));
+  }
+
+ private:
+  const OpCall& c_;
+  const int64_t features_;
+  int64_t columns_ = 0;
+  WayTrial* trial_ = nullptr;
+  WayTrial::Turn turn_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
 void RunMatmul(const OpCall& c, Share share) {
   const Range features = share.Of(c.out[0]->dims[0], kFeatureMultiple);
   if (features.begin >= features.end) return;
@@ -53,17 +84,9 @@ void RunMatmul(const OpCall& c, Share share) {
   if (c.ways == nullptr || !c.kernels->matmul_has_ways(*c.in[0], columns)) {
     return run(cpu_kernels::Way::kUsual);
   }
-  WayTrial& trial = c.ways->For(columns);
-  if (!*c.is_warm) return run(trial.chosen());
-  const WayTrial::Turn turn = trial.Next();
-  if (!turn.timed()) return run(turn.way);
-  const auto begin = std::chrono::steady_clock::now();
-  run(turn.way);
-  const std::chrono::nanoseconds passed = std::chrono::steady_clock::now() - begin;
-  // Measures the time per computed value, because parts and passes differ in size.
-  constexpr int64_t kFraction = 1 << 20;
-  const int64_t values = (features.end - features.begin) * columns;
-  trial.Tell(turn, static_cast<uint64_t>(passed.count() * kFraction / values));
+  TriedWays ways(c, features.end - features.begin);
+  run(ways.Begin(columns));
+  ways.End();
 }
 
 void RunRope(const OpCall& c, Share share) {
@@ -91,8 +114,17 @@ void RunMoeRoute(const OpCall& c, Share share) {
 }
 
 void RunMoeMatmul(const OpCall& c, Share share) {
-  c.kernels->moe_matmul(*c.in[0], *c.in[1], c.chunks, *c.in[2], c.in[3], *c.out[0],
-                        share.Of(c.out[0]->dims[0], kFeatureMultiple), {c.caches});
+  const Range features = share.Of(c.out[0]->dims[0], kFeatureMultiple);
+  if (features.begin >= features.end) return;
+  TriedWays ways(c, features.end - features.begin);
+  const cpu_kernels::ExpertWays each = {
+      &ways,
+      [](void* self, int64_t columns) { return static_cast<TriedWays*>(self)->Begin(columns); },
+      [](void* self) { static_cast<TriedWays*>(self)->End(); }};
+  cpu_kernels::Tuning tuning = {c.caches};
+  if (c.ways != nullptr) tuning.experts = &each;
+  c.kernels->moe_matmul(*c.in[0], *c.in[1], c.chunks, *c.in[2], c.in[3], *c.out[0], features,
+                        tuning);
 }
 
 void RunTopK(const OpCall& c, Share share) {

@@ -36,7 +36,7 @@ struct OpCall {
   const sdk::Op* op = nullptr;
   const cpu_kernels::KernelTable* kernels = nullptr;
   cpu_kernels::Caches caches;
-  ShapeTrials* ways = nullptr;    // the trials of a matmul's shape; null: it goes Way::kUsual
+  ShapeTrials* ways = nullptr;    // the trials of a product's shape; null: it goes Way::kUsual
   const bool* is_warm = nullptr;  // true once the plan has been run, so that times mean something
   const reference::View* in[kMaxInputs] = {};  // null: absent
   const reference::View* out[kMaxOutputs] = {};

@@ -137,5 +137,35 @@ TEST_F(MatmulWaysTest, AShareOfNothingIsNoTurn) {
   EXPECT_EQ(seen[Way::kDirect] + seen[Way::kTiles], 2 * WayTrial::kSamples);
 }
 
+// Each expert that several columns share has a turn; one that has a single column has none.
+TEST_F(MatmulWaysTest, ExpertsTakeTurns) {
+  table_.moe_matmul = [](const auto&, const auto&, const auto*, const auto&, const auto*,
+                         const auto&, cpu_kernels::Range, const cpu_kernels::Tuning& tuning) {
+    for (int expert = 0; expert < 3; ++expert) {
+      const Way way = tuning.experts->begin(tuning.experts->self, kColumns);
+      ++seen[way];
+      const auto begin = std::chrono::steady_clock::now();
+      const std::chrono::microseconds least(way == slow ? 50 : 1);
+      while (std::chrono::steady_clock::now() - begin < least) {
+      }
+      tuning.experts->end(tuning.experts->self);
+    }
+  };
+  call_.in[2] = &x_;
+  slow = Way::kDirect;
+  const auto run = [&] { FindOpFunction(TRINE_OP_MOE_MATMUL)(call_, {0, 1}); };
+  is_warm_ = false;
+  run();
+  EXPECT_EQ(seen[Way::kUsual], 3u);
+  is_warm_ = true;
+  seen.clear();
+  for (uint32_t i = 0; i < 2 * WayTrial::kSamples / 3; ++i) run();
+  EXPECT_EQ(seen[Way::kDirect], WayTrial::kSamples);
+  EXPECT_EQ(seen[Way::kTiles], WayTrial::kSamples);
+  EXPECT_EQ(Chosen(), Way::kTiles);
+  run();
+  EXPECT_EQ(seen[Way::kTiles], WayTrial::kSamples + 3);
+}
+
 }  // namespace
 }  // namespace trine::cpu

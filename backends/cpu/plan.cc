@@ -88,9 +88,11 @@ BoundCall BindCall(trine_plan& plan, const Call& call, Split split, std::byte* a
   bound.call.op = &op;
   bound.call.kernels = plan.device->backend->choice.level->table;
   bound.call.caches = plan.device->backend->caches;
-  if (op.kind == TRINE_OP_MATMUL) {
+  if (backends::IsProduct(op.kind)) {
     const reference::View& w = plan.views[op.in[0]];
-    bound.call.ways = &plan.device->backend->ways->Of({w.type, w.packed, w.dims[0], w.dims[1]});
+    const bool experts = op.kind == TRINE_OP_MOE_MATMUL;
+    bound.call.ways =
+        &plan.device->backend->ways->Of({w.type, w.packed, w.dims[0], w.dims[1], experts});
     bound.call.is_warm = &plan.is_warm;
   }
   for (size_t i = 0; i < op.in.size(); ++i) {

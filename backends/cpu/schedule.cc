@@ -285,7 +285,12 @@ class Scheduler {
     if (call.kind != Call::Kind::kOp || !backends::IsProduct(op.kind)) return 0;
     const trine_tensor& w = graph_.tensors[op.in[0]];
     const sdk::Dims dims = sdk::ResolveDims(w, params_.data());
-    return static_cast<uint64_t>(sdk::ValueBytes(w.dtype, dims[0]) * dims[1]);
+    const auto matrix = static_cast<uint64_t>(sdk::ValueBytes(w.dtype, dims[0]) * dims[1]);
+    if (op.kind != TRINE_OP_MOE_MATMUL) return matrix;
+    // The experts of a token differ from each other.
+    const int64_t used = graph_.tensors[op.out[0]].dims[1];
+    return matrix *
+           static_cast<uint64_t>(std::clamp<int64_t>(used, 1, std::max<int64_t>(dims[2], 1)));
   }
 
   const sdk::Graph& graph_;

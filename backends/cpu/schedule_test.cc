@@ -181,6 +181,24 @@ TEST(ScheduleTest, TheSumOverExpertsNeedsNoBarrier) {
   EXPECT_THAT(Text(g.Make()), ElementsAre("quantize 0", "op 0 > op 1", "op 2"));
 }
 
+// A worker takes the same features of an expert's gate, of its up and of what joins them. Each of a
+// token's experts is read, so that the step is cut into enough portions for all workers.
+TEST(ScheduleTest, GateAndUpOfExpertsNeedNoBarrier) {
+  constexpr int64_t kK = GraphMaker::kK;
+  GraphMaker g;
+  const uint32_t x = g.Tensor(0, {kK, 1, -1}), ids = g.Tensor(6, {2, -1}, TRINE_DTYPE_I32);
+  const uint32_t gates = g.Tensor(11, {kK, kK, 4}, TRINE_DTYPE_Q8_0);
+  const uint32_t ups = g.Tensor(12, {kK, kK, 4}, TRINE_DTYPE_Q8_0);
+  const uint32_t gate = g.Tensor(1, {kK, 2, -1}), up = g.Tensor(2, {kK, 2, -1});
+  g.Op(TRINE_OP_MOE_MATMUL, {gates, x, ids}, {gate});
+  g.Op(TRINE_OP_MOE_MATMUL, {ups, x, ids}, {up});
+  g.Op(TRINE_OP_MUL, {gate, up}, {g.Tensor(3, {kK, 2, -1})});
+  const Schedule schedule = g.Make();
+  EXPECT_THAT(Text(schedule), ElementsAre("quantize 0", "op 0 > op 1 > op 2"));
+  const uint64_t matrix = kK * kK / 32 * 34;
+  EXPECT_EQ(schedule.steps[1].chains[0].weight_bytes, 2 * 2 * matrix);
+}
+
 TEST(ScheduleTest, FeaturesFollowFeaturesWithoutABarrier) {
   GraphMaker g;
   g.Op(TRINE_OP_MATMUL, {g.Weights(10), g.Activations(0)}, {g.Activations(1)});

@@ -74,7 +74,8 @@ class WayTrials {
   struct Shape {
     quant::Type type;
     bool packed;
-    int64_t k, n;  // n rows of k weights
+    int64_t k, n;          // n rows of k weights
+    bool experts = false;  // one of many such matrices, of which most are in no cache
 
     auto operator<=>(const Shape&) const = default;
   };

@@ -222,19 +222,35 @@ void CheckMatmuls(const KernelTable& table, Extent extent, CheckReport* report) 
 
 // --- Experts
 
+// Chooses a random way for each expert, and counts the ends that are missing.
+struct RandomWays {
+  Random* random;
+  int open = 0;
+
+  ExpertWays Table() {
+    return {this,
+            [](void* self, int64_t) {
+              auto& ways = *static_cast<RandomWays*>(self);
+              ++ways.open;
+              return SomeTuning(ways.random).way;
+            },
+            [](void* self) { --static_cast<RandomWays*>(self)->open; }};
+  }
+};
+
 void CheckMoe(const KernelTable& table, Type type, int64_t k, int64_t tokens, int64_t x_slots,
-              CheckReport* report) {
-  constexpr int64_t kN = 11, kExperts = 5, kUsed = 3;
+              CheckReport* report, int64_t experts = 5) {
+  constexpr int64_t kN = 11, kUsed = 3;
   Random random(static_cast<uint64_t>(type) + static_cast<uint64_t>(tokens));
-  GappedTensor w(type, {k, kN, kExperts}), bias(Type::kF32, {kN, kExperts});
+  GappedTensor w(type, {k, kN, experts}), bias(Type::kF32, {kN, experts});
   GappedTensor x(Type::kF32, {k, x_slots, tokens}), ids(Type::kI32, {kUsed, tokens});
   w.FillWeights(false, &random);
   x.FillRows(Fill::kUniform, &random);
   bias.FillRows(Fill::kUniform, &random);
   for (int64_t t = 0; t < tokens; ++t) {
-    for (int64_t s = 0; s < kUsed; ++s) {  // -1 and kExperts are no experts
+    for (int64_t s = 0; s < kUsed; ++s) {  // -1 and experts are no experts
       // Nearly all tokens choose expert 2: its columns lie one after the other.
-      const int64_t any = random.Below(kExperts + 2) - 1;
+      const int64_t any = random.Below(experts + 2) - 1;
       reference::I32Row(ids.view(), t)[s] = static_cast<int32_t>(s == 0 && t % 19 != 18 ? 2 : any);
     }
   }
@@ -242,10 +258,10 @@ void CheckMoe(const KernelTable& table, Type type, int64_t k, int64_t tokens, in
     for (int64_t t = 0; t < tokens; ++t) {
       for (int64_t s = 0; s < kUsed; ++s) {
         int32_t& id = reference::I32Row(ids.view(), t)[s];
-        if (id == kExperts - 1) id = 0;
+        if (id == experts - 1) id = 0;
       }
     }
-    reference::I32Row(ids.view(), tokens / 2)[1] = kExperts - 1;
+    reference::I32Row(ids.view(), tokens / 2)[1] = experts - 1;
   }
   const View* bias_view = tokens % 2 == 0 ? nullptr : &bias.view();
   GappedTensor want(Type::kF32, {kN, kUsed, tokens});
@@ -254,11 +270,15 @@ void CheckMoe(const KernelTable& table, Type type, int64_t k, int64_t tokens, in
       Quantized(table, x.view(), ActivationReader::kMoeMatmul, quant::IsQuantized(type));
   WithLayouts(table, w.view(), [&](const View& weights, const char* layout) {
     GappedTensor got(Type::kF32, {kN, kUsed, tokens});
+    RandomWays ways{&random};
+    const ExpertWays each = ways.Table();
     RunSplit(kN, &random, [&](Range features) {
+      Tuning tuning = SomeTuning(&random);
+      if (random.Below(2) == 0) tuning.experts = &each;
       table.moe_matmul(weights, x.view(), chunks.empty() ? nullptr : chunks.data(), ids.view(),
-                       bias_view, got.view(), features, SomeTuning(&random));
+                       bias_view, got.view(), features, tuning);
     });
-    report->Expect(want.bytes() == got.bytes(), [&] {
+    report->Expect(want.bytes() == got.bytes() && ways.open == 0, [&] {
       return std::string(table.level) + ": moe_matmul " + layout +
              ShapeName(type, k, kN, tokens, Values::kUniform, false) + Difference(want, got);
     });
@@ -278,6 +298,9 @@ void CheckProducts(const KernelTable& table, Extent extent, CheckReport* report)
       CheckMoe(table, type, k, tokens, 3, report);
     }
   }
+  // More experts, and more slots of tokens, than are looked at together.
+  CheckMoe(table, Type::kQ8_0, 32, 90, 1, report, 300);
+  CheckMoe(table, Type::kQ8_0, 32, 2800, 1, report);
 }
 
 }  // namespace trine::cpu_kernels

@@ -64,10 +64,19 @@ enum class Way : uint8_t {
   kTiles,   // unpacked or converted into a tile, once for all columns
 };
 
+// Chooses the way of each expert that several columns share, one after the other, and is told when
+// its product has ended. The thread that multiplies calls the functions.
+struct ExpertWays {
+  void* self = nullptr;
+  Way (*begin)(void* self, int64_t columns) = nullptr;
+  void (*end)(void* self) = nullptr;
+};
+
 // Settings of a product that change its speed and never its result.
 struct Tuning {
   Caches caches;
   Way way = Way::kUsual;
+  const ExpertWays* experts = nullptr;  // for moe_matmul; null: all experts go `way`
 };
 
 struct KernelTable {
