@@ -81,7 +81,7 @@ absl::StatusOr<SplitShare> ParseShare(const std::string& part) {
   if (colon == std::string::npos) {
     share.unit = Unit::kProportion;
     if (!ParseDecimal(part, &share.amount)) {
-      return Wrong(part, "is neither DEVICE:AMOUNT nor a number");
+      return Wrong(part, "is neither DEVICE:AMOUNT, such as cpu:4, nor a number");
     }
     return share;
   }

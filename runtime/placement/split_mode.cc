@@ -295,7 +295,8 @@ absl::StatusOr<std::vector<TensorOverride>> ParseOverrides(const std::string& te
     overrides.push_back(std::move(one));
     part.clear();
   }
-  if (overrides.empty() || !part.empty()) return Wrong(part, "is not REGEX=DEVICE");
+  if (overrides.empty() || !part.empty())
+    return Wrong(part, "is not REGEX=DEVICE, such as _exps=cpu");
   return overrides;
 }
 

@@ -107,7 +107,7 @@ TEST_F(HeadCliTest, BranchesAreTextsOfTheirOwn) {
 TEST_F(HeadCliTest, BadInputGetsOneLine) {
   const std::string head = Path("h.json");
   const std::string train = "head train -o " + head + " --data ";
-  ExpectRefused("head", 2, "subcommand");
+  ExpectRefused("head", 2, "head needs one of its commands: train, test, choose");
   ExpectRefused("head train", 2, "--data");
   ExpectRefused(train + Path("none"), 1, "none");
   ExpectRefused(train + Write("a", "{\"prompt\": \"p\", \"label\": \"A\"}\n\n{\"prompt\": 3}\n"), 1,

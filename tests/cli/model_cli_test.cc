@@ -171,10 +171,12 @@ TEST_F(ModelCliTest, BadInputGetsOneLine) {
   ExpectRefused("generate -p x -np 0", "parallel");
   ExpectRefused("generate -p x --temp -1", "temp");
   ExpectRefused("generate -p x --temp nan", "temp");
-  ExpectRefused("generate -p x --top-p 7", "top_p");
+  ExpectRefused("generate -p x --top-p 7", "--top-p is 7: expected 0 to 1");
   ExpectRefused("generate -p x --mirostat 1", "mirostat");
   ExpectRefused("generate -p x --samplers 'top_k;banana'", "banana");
-  ExpectRefused("generate -p x -l 12", "logit bias");
+  ExpectRefused("generate -p x --mirostat-lr 1.5", "--mirostat-lr is 1.5: expected 0 to 1");
+  ExpectRefused("generate -p x --typical 1.5", "--typical is 1.5: expected 0 to 1");
+  ExpectRefused("generate -p x -l 12", "--logit-bias: '12'");
   ExpectRefused("generate -p x -l 99999+1", "99999");
   ExpectRefused("generate -p x -r ''", "stop string");
   ExpectRefused("generate -p x -ctk q2", "--cache-type-k: 'q2' is none of f16, f32, bf16, q8_0");

@@ -176,11 +176,11 @@ TEST_F(OptionValuesTest, SizesAndOtherValuesAreExplained) {
       {{"generate"}, {"--override-tensor", "x"}, "--override-tensor: "},
       {{"generate"}, {"--plugin-option", "x"}, "--plugin-option: "},
       {{"generate"}, {"--seed", kHuge}, "--seed: "},
-      {{"generate"}, {"--banana"}, "trine generate has no option --banana"},
-      {{"generate"}, {"hello"}, "trine generate has no use for 'hello'"},
+      {{"generate"}, {"--banana"}, "trine: generate has no option --banana"},
+      {{"generate"}, {"hello"}, "trine: generate has no use for 'hello'"},
       {{"serve"}, {"--port", "http"}, "--port: 'http' is no whole number from 0 to 65535"},
-      {{"plugin"}, {}, "trine plugin needs the name of one of its commands"},
-      {{"quantize"}, {}, "trine quantize needs IN"},
+      {{"plugin"}, {}, "trine: plugin needs one of its commands: check"},
+      {{"quantize"}, {}, "trine: quantize needs IN"},
   };
   const std::vector<Subject> subjects = Subjects();
   for (const Case& c : cases) {

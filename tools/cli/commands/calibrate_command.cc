@@ -59,7 +59,8 @@ absl::StatusOr<std::vector<uint32_t>> ParseTypes(const std::vector<std::string>&
       if (sdk::FindDtype(type) != nullptr && name == sdk::DtypeName(type)) found = type;
     }
     if (found == 0 || found == TRINE_DTYPE_I32 || found == TRINE_DTYPE_Q8_KV) {
-      return absl::InvalidArgumentError(absl::StrCat("'", name, "' is no type of weights"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--types: '", name, "' is no type of weights, such as q4_0 or q4_K"));
     }
     types.push_back(found);
   }

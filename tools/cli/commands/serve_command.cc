@@ -102,12 +102,10 @@ absl::StatusOr<server::ServedModelOptions> MakeModelOptions(const ServeArguments
   options.alias = a.alias;
   const auto sampler = MakeSamplerOptions(a.sampling);
   if (!sampler.ok()) return sampler.status();
-  // Biases are checked again with the model's own vocabulary when that is known.
-  if (absl::Status s = Validate(*sampler, kMaxVocabSize); !s.ok()) return s;
   options.sampler = *sampler;
   if (!a.chat.variables.empty()) {
     auto variables = ParseVariables(a.chat.variables);
-    if (!variables.ok()) return variables.status();
+    if (!variables.ok()) return About("--chat-template-kwargs", variables.status());
     options.variables = *std::move(variables);
   }
   auto source = ReadChatTemplate(a.chat);

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "tools/cli/options/values.h"
 
@@ -66,28 +67,40 @@ const CLI::Option* Repeated(const CLI::App& app) {
   return nullptr;
 }
 
-// Returns the names of the command that the user gave, such as "trine plugin check".
+// Returns the names of the command that the user gave, such as "plugin check"; "": none.
 std::string GivenCommand(const CLI::App& app) {
-  const std::vector<CLI::App*> below = app.get_subcommands();
-  if (below.empty()) return app.get_name();
-  return absl::StrCat(app.get_name(), " ", GivenCommand(*below.front()));
+  std::vector<std::string> names;
+  for (std::vector<CLI::App*> below = app.get_subcommands(); !below.empty();
+       below = below.front()->get_subcommands()) {
+    names.push_back(below.front()->get_name());
+  }
+  return absl::StrJoin(names, " ");
 }
 
 // Describes an argument that the parser does not know, by the parser's own message.
 std::string DescribeExtra(const CLI::App& app, const std::string& text) {
   // It lists the arguments, the first one last.
-  const std::string word = text.substr(text.rfind(' ') + 1);
+  const std::string word = text.substr(text.rfind(' ') + 1), command = GivenCommand(app);
   if (word.empty()) return text;
   if (word[0] == '-' && word.size() > 1) {
-    return absl::StrCat(GivenCommand(app), " has no option ", word.substr(0, word.find('=')));
+    const std::string option = word.substr(0, word.find('='));
+    return command.empty() ? absl::StrCat("there is no option ", option)
+                           : absl::StrCat(command, " has no option ", option);
   }
-  if (app.get_subcommands().empty()) return absl::StrCat("there is no command '", word, "'");
-  return absl::StrCat(GivenCommand(app), " has no use for '", word, "'");
+  return command.empty() ? absl::StrCat("there is no command '", word, "'")
+                         : absl::StrCat(command, " has no use for '", word, "'");
 }
 
 std::string DescribeMissing(const CLI::App& app, const std::string& text) {
   if (text.rfind("A subcommand", 0) == 0) {
-    return absl::StrCat(GivenCommand(app), " needs the name of one of its commands");
+    const CLI::App* given = &app;
+    while (!given->get_subcommands().empty()) given = given->get_subcommands().front();
+    std::vector<std::string> names;
+    for (const CLI::App* one : given->get_subcommands([](const CLI::App*) { return true; })) {
+      names.push_back(one->get_name());
+    }
+    return absl::StrCat(GivenCommand(app),
+                        " needs one of its commands: ", absl::StrJoin(names, ", "));
   }
   const size_t end = text.find(" is required");
   return end == text.npos ? text : absl::StrCat(GivenCommand(app), " needs ", text.substr(0, end));

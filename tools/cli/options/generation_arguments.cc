@@ -1,6 +1,5 @@
 #include "tools/cli/options/generation_arguments.h"
 
-#include <cmath>
 #include <limits>
 #include <random>
 #include <utility>
@@ -9,6 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "runtime/base/version.h"
 #include "runtime/chat/chat_template.h"
 #include "runtime/gguf/gguf_file.h"
@@ -27,7 +28,7 @@ absl::StatusOr<LogitBias> ParseBias(const std::string& text) {
   if (sign == std::string::npos || !absl::SimpleAtoi(text.substr(0, sign), &bias.token) ||
       !absl::SimpleAtof(text.substr(sign + (text[sign] == '+' ? 1 : 0)), &bias.bias)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "logit bias '", text, "': write a token id and what to add, such as 42+1.5 or 42-inf"));
+        "--logit-bias: '", text, "': write a token id and what to add, such as 42+1.5 or 42-inf"));
   }
   return bias;
 }
@@ -42,10 +43,31 @@ void AddWith(const std::string& needs, Command command, const char* name, std::s
   }
 }
 
-// Refuses NaN, which every range check accepts. For Option::Check.
-std::string NotNan(const std::string& text) {
-  double value = 0;
-  return absl::SimpleAtod(text, &value) && std::isnan(value) ? "it is no number" : "";
+// Returns the status with an option's name in place of that of the sampler's member, which some
+// options are not called by.
+absl::Status NameOption(const absl::Status& status) {
+  constexpr std::pair<const char*, const char*> kOptions[] = {
+      {"temp", "--temp"},
+      {"top_k", "--top-k"},
+      {"top_p", "--top-p"},
+      {"min_p", "--min-p"},
+      {"typical_p", "--typical"},
+      {"repeat_last_n", "--repeat-last-n"},
+      {"repeat_penalty", "--repeat-penalty"},
+      {"presence_penalty", "--presence-penalty"},
+      {"frequency_penalty", "--frequency-penalty"},
+      {"mirostat", "--mirostat"},
+      {"mirostat_eta", "--mirostat-lr"},
+      {"mirostat_tau", "--mirostat-ent"},
+      {"logit_bias", "--logit-bias"},
+      {"stage order", "--samplers"},
+  };
+  for (const auto& [member, option] : kOptions) {
+    absl::string_view rest = status.message();
+    if (!absl::ConsumePrefix(&rest, absl::StrCat("the sampler's ", member, " "))) continue;
+    return absl::Status(status.code(), absl::StrCat(option, " ", rest));
+  }
+  return status;
 }
 
 }  // namespace
@@ -53,10 +75,8 @@ std::string NotNan(const std::string& text) {
 void AddSamplingOptions(Command command, SamplingArguments* a) {
   SamplerOptions& o = a->options;
   a->order = StageOrderText(o.stages);
-  command
-      .AddOption("-s,--seed", a->seed, "Seed of the sampler; -1: another one each time")
-      // The parser reads a number above the largest as the largest, so that one is refused.
-      .Range(int64_t{-1}, std::numeric_limits<int64_t>::max() - 1)
+  command.AddOption("-s,--seed", a->seed, "Seed of the sampler; -1: another one each time")
+      .Range(int64_t{-1}, std::numeric_limits<int64_t>::max())
       .ShowDefault();
   command.AddOption("--temp", o.temp, "Temperature; 0: always the likeliest token").ShowDefault();
   command.AddOption("--top-k", o.top_k, "Keep the k likeliest tokens; 0: all").ShowDefault();
@@ -88,13 +108,15 @@ absl::StatusOr<SamplerOptions> MakeSamplerOptions(const SamplingArguments& a) {
   SamplerOptions options = a.options;
   options.seed = a.seed >= 0 ? static_cast<uint64_t>(a.seed) : std::random_device()();
   auto stages = ParseStageOrder(a.order);
-  if (!stages.ok()) return stages.status();
+  if (!stages.ok()) return NameOption(stages.status());
   options.stages = *std::move(stages);
   for (const std::string& text : a.logit_bias) {
     const auto bias = ParseBias(text);
     if (!bias.ok()) return bias.status();
     options.logit_bias.push_back(*bias);
   }
+  // Biases are checked again with the model's own vocabulary when that is known.
+  if (absl::Status s = Validate(options, kMaxVocabSize); !s.ok()) return NameOption(s);
   return options;
 }
 
@@ -138,7 +160,7 @@ absl::StatusOr<ChatOptions> MakeChatOptions(const ChatArguments& arguments) {
   ChatOptions options;
   if (arguments.variables.empty()) return options;
   auto extra = ParseVariables(arguments.variables);
-  if (!extra.ok()) return extra.status();
+  if (!extra.ok()) return About("--chat-template-kwargs", extra.status());
   options.extra = *std::move(extra);
   return options;
 }
@@ -196,7 +218,6 @@ void AddRerankOptions(Command command, RerankArguments* a) {
                  "candidate's logit; below 0: what it holds for worse is preferred; 0: nothing "
                  "changes")
       .Range(-RerankOptions::kMostWeight, RerankOptions::kMostWeight)
-      .Check(NotNan)
       .Needs("--rerank-head")
       .ShowDefault();
 }

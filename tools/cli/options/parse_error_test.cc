@@ -53,14 +53,14 @@ TEST(ParseErrorTest, AMissingValueIsSaid) {
 
 TEST(ParseErrorTest, AWordThatIsNoCommandIsNamed) {
   EXPECT_EQ(Parse({"rnu", "-n", "1"}), "there is no command 'rnu'");
-  EXPECT_EQ(Parse({"--banana"}), "prog has no option --banana");
+  EXPECT_EQ(Parse({"--banana"}), "there is no option --banana");
   EXPECT_THAT(Parse({"run", "walk"}), HasSubstr("walk"));
 }
 
 TEST(ParseErrorTest, OtherErrorsStay) {
   EXPECT_EQ(Parse({"run", "--word", "a", "--word", "b", "--json", "--json", "-n", "3"}), "");
   EXPECT_THAT(Parse({"run", "-n"}), Not(HasSubstr("is given")));
-  EXPECT_EQ(Parse({"run", "--banana"}), "prog run has no option --banana");
+  EXPECT_EQ(Parse({"run", "--banana"}), "run has no option --banana");
   EXPECT_EQ(Parse({"run", "-n", "x"}), "--n-predict: 'x' is no whole number");
 }
 

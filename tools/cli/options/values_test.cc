@@ -108,9 +108,9 @@ TEST(ValuesTest, AWrongValueIsNamedWithWhatIsAllowed) {
        "--cpu-moe: 'maybe' is neither true nor false; without a value it is true"},
       {"--threads", "--threads needs a value"},
       {"--name=x", "--name needs --seed beside it"},
-      {"--banana", "prog run has no option --banana"},
-      {"--banana=5", "prog run has no option --banana"},
-      {"walk", "prog run has no use for 'walk'"},
+      {"--banana", "run has no option --banana"},
+      {"--banana=5", "run has no option --banana"},
+      {"walk", "run has no use for 'walk'"},
   };
   for (const Case& c : cases) {
     // The parser takes nothing behind the '=' for no value, and an argument of its own for an empty
