@@ -132,17 +132,22 @@ absl::Status OpenDevice::Wait(const Submitted& work, uint64_t wait_ns) {
   const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(work.timeout - passed);
   const auto most = static_cast<uint64_t>(std::max<int64_t>(left.count(), 0));
   const absl::Status status = queue->Wait(work.point, std::min(wait_ns, most));
-  if (status.ok() || absl::IsUnavailable(status)) return status;
-  // The work may still be in flight, so its memory must not be freed.
-  if (!absl::IsDeadlineExceeded(status)) return device->Abandon(std::string(status.message()));
-  if (wait_ns < most) return status;
-  return device->Abandon(
-      absl::StrCat("the device has not finished its work in ", work.timeout.count(), " ms"));
+  if (absl::IsDeadlineExceeded(status) && wait_ns < most) return status;
+  return AfterWait(status, work.timeout);
 }
 
 absl::Status OpenDevice::RunAndWait(const Recording& recording, std::chrono::milliseconds timeout) {
-  const auto work = Submit(recording, timeout);
-  return work.ok() ? Wait(*work, UINT64_MAX) : work.status();
+  const auto point = queue->Submit(recording);
+  if (!point.ok()) return point.status();
+  return AfterWait(queue->Wait(*point, Nanoseconds(timeout)), timeout);
+}
+
+absl::Status OpenDevice::AfterWait(const absl::Status& status, std::chrono::milliseconds timeout) {
+  if (status.ok() || absl::IsUnavailable(status)) return status;
+  // The work may still be in flight, so its memory must not be freed.
+  if (!absl::IsDeadlineExceeded(status)) return device->Abandon(std::string(status.message()));
+  return device->Abandon(
+      absl::StrCat("the device has not finished its work in ", timeout.count(), " ms"));
 }
 
 }  // namespace trine::vulkan

@@ -85,6 +85,10 @@ class OpenDevice {
   std::unique_ptr<Pipelines> pipelines;
   std::unique_ptr<Queue> queue;
   std::unique_ptr<Transfer> transfer;
+
+ private:
+  // Abandons the device unless a wait for work, for all of the time that it may take, has ended.
+  absl::Status AfterWait(const absl::Status& status, std::chrono::milliseconds timeout);
 };
 
 }  // namespace trine::vulkan

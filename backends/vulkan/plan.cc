@@ -101,31 +101,39 @@ absl::Status RunNow(trine_plan* plan, const trine_run_args& args) {
   return absl::OkStatus();
 }
 
+std::vector<trine_point> SignalsOf(const trine_sync& sync) {
+  std::vector<trine_point> signals;
+  for (uint32_t i = 0; i < sync.n_signals; ++i) {
+    signals.push_back(sdk::At(sync.signals, sync.point_stride, i));
+  }
+  return signals;
+}
+
+void SettleAll(const std::vector<trine_point>& signals, const absl::Status& status) {
+  for (const trine_point& point : signals) {
+    sdk::Settle(*point.timeline, point.value, static_cast<trine_status>(status.code()),
+                std::string(status.message()));
+  }
+}
+
 // A run that was submitted, and that no thread watches.
 class UnwatchedRun : public sdk::UnwatchedWork {
  public:
-  UnwatchedRun(OpenDevice* open, const OpenDevice::Submitted& work, const trine_sync& sync)
-      : open_(open), work_(work) {
-    for (uint32_t i = 0; i < sync.n_signals; ++i) {
-      signals_.push_back(sdk::At(sync.signals, sync.point_stride, i));
-    }
-  }
+  UnwatchedRun(OpenDevice* open, const OpenDevice::Submitted& work,
+               std::vector<trine_point> signals)
+      : open_(open), work_(work), signals_(std::move(signals)) {}
 
   bool Finish(uint64_t timeout_ns) override {
     const absl::Status status = open_->Wait(work_, timeout_ns);
     if (absl::IsDeadlineExceeded(status)) return false;
-    if (settled_.exchange(true)) return true;
-    for (const trine_point& point : signals_) {
-      sdk::Settle(*point.timeline, point.value, static_cast<trine_status>(status.code()),
-                  std::string(status.message()));
-    }
+    if (!settled_.exchange(true)) SettleAll(signals_, status);
     return true;
   }
 
  private:
   OpenDevice* const open_;
   const OpenDevice::Submitted work_;
-  std::vector<trine_point> signals_;
+  const std::vector<trine_point> signals_;
   std::atomic<bool> settled_ = false;
 };
 
@@ -140,22 +148,22 @@ bool MayBegin(const trine_sync& sync) {
   return true;
 }
 
-// Submits a run and lets its signals tell how it ends.
-trine_status Start(trine_plan* plan, const trine_run_args& args, trine_error* err) {
-  absl::Status status = plan->device->Health();
-  if (!status.ok()) return backends::Fail(err, status);
+absl::StatusOr<OpenDevice::Submitted> SubmitNow(trine_plan* plan, const trine_run_args& args) {
+  if (absl::Status status = plan->device->Health(); !status.ok()) return status;
   OpenDevice& open = *plan->device->open;
   const auto recording = RecordingFor(plan, RunKey(plan->graph, args, /*timed=*/false));
-  if (!recording.ok()) return backends::Fail(err, recording.status());
-  const auto work = open.Submit(**recording, open.options.timeout);
-  if (!work.ok()) return backends::Fail(err, work.status());
+  if (!recording.ok()) return recording.status();
+  return open.Submit(**recording, open.options.timeout);
+}
+
+// Submits a run. Its signals tell how it ends, also if nothing could be submitted.
+void Start(trine_plan* plan, const trine_run_args& args) {
+  const std::vector<trine_point> signals = SignalsOf(args.sync);
+  const auto work = SubmitNow(plan, args);
+  if (!work.ok()) return SettleAll(signals, work.status());
   plan->last = *work;
-  const auto unwatched = std::make_shared<UnwatchedRun>(&open, *work, args.sync);
-  for (uint32_t i = 0; i < args.sync.n_signals; ++i) {
-    const trine_point point = sdk::At(args.sync.signals, args.sync.point_stride, i);
-    point.timeline->Expect(point.value, unwatched);
-  }
-  return TRINE_OK;
+  const auto run = std::make_shared<UnwatchedRun>(plan->device->open.get(), *work, signals);
+  for (const trine_point& point : signals) point.timeline->Expect(point.value, run);
 }
 
 }  // namespace
@@ -172,7 +180,10 @@ trine_status trine_plan::Run(const trine_run_args& args, trine_error* err) {
   if (args.sync.n_signals != 0 && !trine::sdk::WantsOpTimes(*device->backend->host)) {
     const trine_status checked = trine::sdk::CheckSync(args.sync, trine::backends::TimelineOf, err);
     if (checked != TRINE_OK) return checked;
-    if (trine::vulkan::MayBegin(args.sync)) return trine::vulkan::Start(this, args, err);
+    if (trine::vulkan::MayBegin(args.sync)) {
+      trine::vulkan::Start(this, args);
+      return TRINE_OK;
+    }
   }
   return trine::sdk::SubmitSynchronously(
       args.sync, trine::backends::TimelineOf, err, [&](trine_error* own) {

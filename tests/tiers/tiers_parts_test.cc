@@ -142,6 +142,16 @@ TEST_F(TiersPartsTest, AnIntegratedGpuSharesExperts) {
     options.placement.hot_experts = shape.experts / 2;
     const std::vector<int32_t> prompt = {5, 90, 17, 33, 101, 64, 2};
     const auto expected = MustSay(alone.get(), {prompt}, {40}, 7);
+    {
+      auto setup = PrepareModel(options);
+      ASSERT_TRUE(setup.ok()) << setup.status();
+      const auto report = setup->placer->Explain();
+      ASSERT_TRUE(report.ok()) << report.status();
+      const auto planned = SlotsOf(report->problem, report->placement.segments[0].range);
+      ASSERT_TRUE(planned.has_value());
+      EXPECT_TRUE(planned->in_place);
+      EXPECT_DOUBLE_EQ(planned->share, 0.5);
+    }
     uint64_t without_copies = 0;
     for (const bool refused : {false, true}) {
       SCOPED_TRACE(absl::StrCat(preset, refused ? ", imports are refused" : ""));

@@ -211,6 +211,31 @@ TEST_P(PluginFaultsTest, LossesReachTheSignalsOfARun) {
   Table().timeline_destroy(timeline);
 }
 
+// A run with signals returns at once. Whoever waits for its signals for long enough finds out.
+TEST_P(PluginFaultsTest, SignalledWorkThatNeverEndsCostsTheDevice) {
+  Open("timeout_ms=2000");
+  ASSERT_EQ(OpenDevice(0), TRINE_OK) << err_.message;
+  PlanOnDevice plan(devices_[0]);
+  ASSERT_EQ(plan.MakeBuffers(&err_), TRINE_OK);
+  ASSERT_EQ(plan.Query(&err_), TRINE_OK);
+  ASSERT_EQ(plan.Create(&err_), TRINE_OK);
+  trine_timeline* timeline = nullptr;
+  ASSERT_EQ(Table().timeline_create(devices_[0], 0, &timeline, &err_), TRINE_OK);
+  const trine_point point{timeline, 1};
+  trine_sync sync{};
+  sync.n_signals = 1;
+  sync.point_stride = sizeof(point);
+  sync.signals = &point;
+  driver_.hangs = true;
+  ASSERT_EQ(plan.Run(1, &err_, sync), TRINE_OK) << err_.message;
+  EXPECT_EQ(Table().timeline_wait(timeline, 1, 1'000'000, &err_), TRINE_DEADLINE_EXCEEDED);
+  EXPECT_EQ(Table().timeline_wait(timeline, 1, UINT64_MAX, &err_), TRINE_UNAVAILABLE);
+  EXPECT_THAT(err_.message, HasSubstr("has not finished its work in 2000 ms"));
+  driver_.hangs = false;
+  EXPECT_EQ(plan.Run(1, &err_), TRINE_UNAVAILABLE) << "for good";
+  Table().timeline_destroy(timeline);
+}
+
 TEST_P(PluginFaultsTest, WorkThatNeverEndsCostsTheDevice) {
   Open("timeout_ms=20");
   ASSERT_EQ(OpenDevice(0), TRINE_OK) << err_.message;

@@ -156,12 +156,12 @@ TEST_F(PluginTest, DescribesDevices) {
   ASSERT_EQ(Table().device_count(backend_), 3u);
   const trine_device_info xe = Info(0), nvidia = Info(1), lavapipe = Info(2);
   EXPECT_EQ(xe.tier, static_cast<uint32_t>(TRINE_TIER_IGPU));
-  EXPECT_EQ(xe.flags, static_cast<uint32_t>(TRINE_DEVICE_UNIFIED_MEMORY));
+  EXPECT_EQ(xe.flags, static_cast<uint32_t>(TRINE_DEVICE_UNIFIED_MEMORY | TRINE_DEVICE_ASYNC));
   EXPECT_STREQ(xe.memory_pool, "system");
   EXPECT_EQ(xe.buffer_alignment, 64u);
   EXPECT_EQ(xe.import_alignment, 4096u);
   EXPECT_EQ(nvidia.tier, static_cast<uint32_t>(TRINE_TIER_DGPU));
-  EXPECT_EQ(nvidia.flags, 0u);
+  EXPECT_EQ(nvidia.flags, static_cast<uint32_t>(TRINE_DEVICE_ASYNC));
   EXPECT_THAT(nvidia.memory_pool, HasSubstr("vulkan-"));
   EXPECT_NE(lavapipe.flags & TRINE_DEVICE_UNUSABLE, 0u);
   EXPECT_THAT(lavapipe.reason, HasSubstr("TRINE_VULKAN_ALLOW_CPU=1"));
