@@ -105,12 +105,19 @@ TEST_F(ExpertStatsCliTest, EachRunAddsToTheFile) {
   for (const int hits : one["hits"][0]) sum += hits;
   EXPECT_EQ(sum, tokens * 3);
   // Experts in slots begin with what the file says, and the text stays.
-  const Output second = Generate("--logits-hash --hot-experts 2 -ts several0:100% --stats" +
+  const Output second = Generate("--logits-hash --hot-experts 2 -ts several2:100% --stats" +
                                  several_ + "--expert-stats " + stats_);
   EXPECT_EQ(second.code, 0) << second.errors;
   EXPECT_EQ(second.text, plain.text);
   EXPECT_EQ(Stats()["tokens"], 2 * tokens);
-  EXPECT_THAT(second.errors, ContainsRegex("experts in slots of several0: [0-9.]+ % of what"));
+  EXPECT_THAT(second.errors, ContainsRegex("experts in slots of several2: [0-9.]+ % of what"));
+  // A device that reads the file's pages has no slots.
+  const Output third =
+      Generate("--logits-hash --hot-experts 4 -ts several0:100% --stats" + several_);
+  EXPECT_EQ(third.text, plain.text);
+  EXPECT_THAT(third.errors, ContainsRegex("several0\\(3L, 4 of 8 experts of 3 without copies\\)"));
+  EXPECT_THAT(third.errors,
+              ContainsRegex("experts that several0 computed without copies: [0-9.]+ % of what"));
   EXPECT_THAT(second.errors,
               ContainsRegex("experts: the most chosen tenth got [0-9]+ % of [0-9,]+ choices\n"));
 }
@@ -180,7 +187,7 @@ TEST_F(ExpertStatsCliTest, WrongFilesAreRefusedInASentence) {
 TEST_F(ExpertStatsCliTest, PlanKnowsWhatSlotsGet) {
   ASSERT_EQ(Generate("--expert-stats " + stats_).code, 0);
   const std::string file = Stats().dump();
-  const std::string plan = "plan -m " + model_ + " -t 1 -ts several0:100%" + several_;
+  const std::string plan = "plan -m " + model_ + " -t 1 -ts several2:100%" + several_;
   const auto elsewhere = [&](const std::string& arguments) {
     const Output output = Trine(plan + " --json " + arguments);
     EXPECT_EQ(output.code, 0) << output.errors;
@@ -198,6 +205,9 @@ TEST_F(ExpertStatsCliTest, PlanKnowsWhatSlotsGet) {
   EXPECT_LT(known["decode_ms"], even["decode_ms"]);
   const Output text = Trine(plan + " --hot-experts 4 --expert-stats " + stats_);
   EXPECT_THAT(text.text, ContainsRegex("experts, 4 of 8 also on several0: [0-9]+ % of choices"));
+  const Output in_place = Trine("plan -m " + model_ + " -t 1 -ts several0:100%" + several_ +
+                                "--hot-experts 4 --expert-stats " + stats_);
+  EXPECT_THAT(in_place.text, ContainsRegex("experts, 4 of 8 also on several0: 50 % of choices"));
   // Only the CPU's part has experts.
   const Output both = Trine(
       plan + " --json --hot-experts 4 -ot blk.0.attn_output=several1 --expert-stats " + stats_);
