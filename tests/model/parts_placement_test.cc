@@ -169,8 +169,9 @@ TEST_F(PartsPlacementTest, ExpertsArePlacedByHandToo) {
 
 // A prediction with slots counts their memory, and the experts that the CPU does not compute.
 TEST_F(PartsPlacementTest, PredictionsKnowTheSlots) {
+  Calibrate({1000, 1000, 1000, 1, 1000});
   EngineOptions options = MoeOptions();
-  options.placement.devices = {"several1"};
+  options.placement.devices = {"several2"};  // which has memory of its own
   options.placement.cpu_experts = PlacementRequest::kAllLayers;
   const auto explain = [&]() -> PlacementReport {
     auto setup = PrepareModel(options);
@@ -211,6 +212,11 @@ TEST_F(PartsPlacementTest, PredictionsKnowTheSlots) {
   EXPECT_LT(segment(known).elsewhere.at(0).decode_ns, segment(even).elsewhere.at(0).decode_ns);
   EXPECT_LT(segment(known).decode_ns, segment(even).decode_ns);
   EXPECT_LT(known.placement.decode_ns, even.placement.decode_ns);
+  // A device that reads the file's pages gets its part of the choices, whichever they are.
+  options.placement.devices = {"several1"};
+  const PlacementReport in_place = explain();
+  EXPECT_TRUE(SlotsOf(in_place.problem, segment(in_place).range)->in_place);
+  EXPECT_DOUBLE_EQ(SlotsOf(in_place.problem, segment(in_place).range)->share, 0.5);
 }
 
 }  // namespace
