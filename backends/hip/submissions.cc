@@ -83,10 +83,13 @@ void Submissions::Add(std::vector<SyncPoint> waits, std::vector<SyncPoint> signa
 void Submissions::SettleAll(const Submission& submission, trine_status status,
                             const std::string& message) {
   for (const SyncPoint& point : submission.signals) {
-    // Work that was on the stream before may have points on the same timeline. Looking settles
-    // them.
-    uint64_t value = 0;
-    (void)point.timeline->Query(&value, nullptr);
+    // Work that was on the stream before may have points on the same timeline.
+    if (status != TRINE_OK) {
+      point.timeline->FinishExpected();
+    } else {
+      uint64_t value = 0;
+      (void)point.timeline->Query(&value, nullptr);  // settles the work that has ended
+    }
     sdk::Settle(*point.timeline, point.value, status, message);
   }
 }
@@ -207,6 +210,7 @@ void Submissions::FinishOldest() {
 
 void Submissions::Serve() {
   for (;;) {
+    bool ending = false;
     {
       std::unique_lock<std::mutex> lock(mutex_);
       const auto something = [&] { return !arrived_.empty() || ending_; };
@@ -215,14 +219,16 @@ void Submissions::Serve() {
       }
       std::move(arrived_.begin(), arrived_.end(), std::back_inserter(waiting_));
       arrived_.clear();
-      if (ending_ && running_.empty() &&
-          !std::any_of(waiting_.begin(), waiting_.end(), [&](const Submission& s) {
-            trine_status status;
-            std::string message;
-            return ReadinessOf(s, &status, &message) != Readiness::kNot;
-          })) {
-        break;
-      }
+      ending = ending_;
+    }
+    // Without the lock, because looking at a timeline may give an event back.
+    if (ending && running_.empty() &&
+        !std::any_of(waiting_.begin(), waiting_.end(), [&](const Submission& s) {
+          trine_status status;
+          std::string message;
+          return ReadinessOf(s, &status, &message) != Readiness::kNot;
+        })) {
+      break;
     }
     if (running_.size() < kMostRunning && StartOne()) continue;
     if (!running_.empty()) {

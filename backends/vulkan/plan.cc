@@ -160,7 +160,10 @@ absl::StatusOr<OpenDevice::Submitted> SubmitNow(trine_plan* plan, const trine_ru
 void Start(trine_plan* plan, const trine_run_args& args) {
   const std::vector<trine_point> signals = SignalsOf(args.sync);
   const auto work = SubmitNow(plan, args);
-  if (!work.ok()) return SettleAll(signals, work.status());
+  if (!work.ok()) {
+    for (const trine_point& point : signals) point.timeline->FinishExpected();
+    return SettleAll(signals, work.status());
+  }
   plan->last = *work;
   const auto run = std::make_shared<UnwatchedRun>(plan->device->open.get(), *work, signals);
   for (const trine_point& point : signals) point.timeline->Expect(point.value, run);

@@ -120,6 +120,10 @@ TEST_F(TiersPartsTest, AGpuBesideTheCpuHasNoThread) {
     options.placement.hot_experts = shape.experts / 2;
     const auto engine = MustLoad(options);
     ASSERT_NE(engine, nullptr);
+    (void)MustSay(engine.get(), {{5, 90, 17, 33}}, {8}, 7);
+    const auto model = engine->model();
+    ASSERT_NE(model->experts(0), nullptr);
+    EXPECT_GT(model->experts(0)->home_hits(), 0u) << "the GPU should have computed experts";
     EXPECT_EQ(device_threads(), 0);
   }
 }

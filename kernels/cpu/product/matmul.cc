@@ -131,7 +131,8 @@ void DotColumns(const WeightRows& weights, const Columns& columns, Range rows) {
 }
 
 // Multiplies an expert with all slots that chose it, as its columns, so that its weights are read
-// once for all of them. (More slots than a piece has are taken piece by piece.)
+// once for all of them. (If there are more slots than a piece has room for, they are taken in
+// several pieces.)
 void MoeMatmul(const View& w, const View& x, const ActivationChunk* chunks, const View& ids,
                const View* bias, const View& dst, Range features, const Tuning& tuning) {
   const int64_t n_used = dst.dims[1], slots = n_used * dst.dims[2], n_experts = w.dims[2];

@@ -107,6 +107,9 @@ class Runner {
   void* DynamicSharedMemory() { return dynamic_.data(); }
 
   void BeginCopy(const PendingCopy& copy) {
+    const auto places =
+        reinterpret_cast<uintptr_t>(copy.to) | reinterpret_cast<uintptr_t>(copy.from);
+    if (places % copy.bytes != 0) return Wrong("a copy is not aligned to its size", *current_);
     const bool at_once =
         settings_.order == Order::kReverse || (settings_.order == Order::kRandom && Random(2) == 0);
     if (at_once) std::memcpy(copy.to, copy.from, copy.bytes);

@@ -3,10 +3,10 @@
 // Runs the blocks one after the other. The threads of a block are fibers. Each runs until it has to
 // wait for others, in a barrier or in an exchange between lanes (a meeting), or until it returns.
 // Reports, with block and thread, what hardware leaves undefined: lanes of a group that wait in
-// different meetings or in none, a barrier that some threads never reach, and copies that no one
-// awaits. A result that depends
-// on the order of threads changes with Settings::order. The emulator tells nothing about speed or
-// registers, and does not find races between two meetings.
+// different meetings or in none, a barrier that some threads never reach, and copies that are never
+// awaited or are not aligned. A result that depends on the order of threads changes with
+// Settings::order. The emulator tells nothing about speed or registers, and does not find races
+// between two meetings.
 #pragma once
 
 #include <cstdint>

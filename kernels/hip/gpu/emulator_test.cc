@@ -277,6 +277,20 @@ TRINE_KERNEL(kThreads) CopyWithoutWaiting(Args args) {
   BeginCopy<4>(&words.at[ThreadX()], args.out + ThreadX());
   EndCopyGroup();
 }
+TRINE_KERNEL(kThreads) CopyFromAnOddPlace(Args args) {
+  struct Words {
+    alignas(8) uint32_t at[2 * kThreads];
+  };
+  TRINE_SHARED(Words, words);
+  BeginCopy<8>(&words.at[2 * ThreadX()], args.out + 1);
+  EndCopyGroup();
+  AwaitCopies<0>();
+}
+TEST_F(EmulatorTest, ACopyThatIsNotAligned) {
+  alignas(8) uint32_t from[4] = {};
+  ExpectTold(Of(CopyFromAnOddPlace, from), "not aligned", "block (0, 0, 0)");
+}
+
 TEST_F(EmulatorTest, ACopyThatIsNeverAwaited) {
   std::vector<uint32_t> from(kThreads);
   ExpectTold(Of(CopyWithoutWaiting, from.data()), "copies under way", "block (0, 0, 0)");

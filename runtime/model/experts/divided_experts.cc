@@ -6,7 +6,6 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "kernels/quant/dequantize.h"
-#include "runtime/model/experts/even_division.h"
 #include "runtime/model/weights/load_progress.h"
 #include "runtime/model/weights/team_pieces.h"
 
@@ -40,7 +39,8 @@ void DividedExperts::Add(const std::vector<DividedLayer>& layers) {
                                               ExpertSlots(divided.experts, divided.slots),
                                               {},
                                               divided.in_place,
-                                              divided.in_place});
+                                              std::nullopt});
+    if (divided.in_place) layer.in_place.emplace(divided.slots, divided.experts);
     for (const DividedLayer::Weight& tensors : divided.weights) {
       layer.weights.push_back({tensors, nullptr, {}, 0, std::nullopt});
     }
@@ -145,7 +145,7 @@ void DividedExperts::Divide(size_t index, std::span<const int32_t> ids, int64_t 
                             PassChoices* choices, int32_t* out) {
   Layer& layer = layers_[index];
   if (layer.in_place) {
-    DivideEvenly(ids, layer.slots.slots(), layer.slots.experts(), home, ExpertSlots::kNone, out);
+    layer.in_place->Divide(ids, home, ExpertSlots::kNone, out);
   } else {
     layer.slots.Divide(ids, home, out);
   }

@@ -25,6 +25,7 @@
 #include "plugins/host_services.h"
 #include "plugins/packed_layout.h"
 #include "runtime/model/arch/segment_graph.h"
+#include "runtime/model/experts/even_division.h"
 #include "runtime/model/experts/expert_hits.h"
 #include "runtime/model/experts/expert_slots.h"
 #include "runtime/model/experts/pass_choices.h"
@@ -74,7 +75,7 @@ class DividedExperts {
   absl::Status BetweenPasses();
 
   size_t layers() const { return layers_.size(); }
-  bool in_place() const { return !layers_.empty() && layers_[0].in_place; }
+  bool in_place() const { return !layers_.empty() && layers_[0].in_place.has_value(); }
   const ExpertSlots& slots(size_t layer) const { return layers_[layer].slots; }
   int64_t number(size_t layer) const { return layers_[layer].layer; }  // its number in the model
   // Counters; any thread may read them.
@@ -96,8 +97,8 @@ class DividedExperts {
     int64_t layer = 0;
     ExpertSlots slots;
     std::vector<Weight> weights;
-    bool fixed = false;     // no expert is moved
-    bool in_place = false;  // there are no slots
+    bool fixed = false;                    // no expert is moved
+    std::optional<EvenDivision> in_place;  // present: there are no slots
   };
   // The most moves at a time: a pass waits while their weights are written.
   static constexpr size_t kMostMoves = 4;

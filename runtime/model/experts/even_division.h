@@ -5,15 +5,32 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace trine {
 
-// Gives home about `part` of `whole` of the choices, as whole experts: those of one expert stay
+// Gives home `part` of `whole` of the choices, as whole experts: the choices of one expert stay
 // together, because a device reads an expert's weights once for all of its tokens. Experts with
-// many and with few tokens are divided alike. `out` has the ids of home or, without `home`, of the
-// other device; the rest of it are `none`. The same ids always give the same answer. REQUIRES: each
-// id is at least 0 and less than `whole`.
-void DivideEvenly(std::span<const int32_t> ids, int64_t part, int64_t whole, bool home,
-                  int32_t none, int32_t* out);
+// many and with few tokens are divided alike. What home got too little or too much of is made up
+// for by the next passes, so that home gets its part of single tokens as well.
+class EvenDivision {
+ public:
+  EvenDivision(int64_t part, int64_t whole);
+
+  // Writes the ids of home or, without `home`, of the other device; the rest of `out` are `none`. A
+  // pass is divided by the first of its two calls, which have different `home`. Allocates nothing.
+  // REQUIRES: each id is at least 0 and less than `whole`.
+  void Divide(std::span<const int32_t> ids, bool home, int32_t none, int32_t* out);
+
+ private:
+  void Choose(std::span<const int32_t> ids);
+
+  int64_t part_, whole_;
+  int64_t owed_ = 0;  // choices that home should have had, times `whole_`
+  enum class Call { kNone, kHome, kRest } chosen_by_ = Call::kNone;
+  std::vector<int32_t> order_;   // experts; those with the most tokens first
+  std::vector<int64_t> tokens_;  // of each expert
+  std::vector<bool> at_home_;
+};
 
 }  // namespace trine

@@ -106,7 +106,9 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
     return Load(std::move(file), config, limits, std::move(places), host, with_slots);
   };
   if (absl::IsResourceExhausted(status) && model->HasExpertsInPlace()) {
-    return load_with_slots(std::string(status.message()));
+    auto again = load_with_slots(std::string(status.message()));
+    // Slots take less of this device's memory. If they do not fit either, they are not the reason.
+    return absl::IsResourceExhausted(again.status()) ? status : std::move(again);
   }
   if (!status.ok()) return status;
   if (options.taps == TapLevel::kNone) {
@@ -189,7 +191,7 @@ std::string Model::WhyNotInPlace(const std::vector<SegmentGraph>& graphs,
       }
       if (store_->Sees(*loads_[i].device, *use.info)) continue;
       const std::string refusal = store_->BytesOf(*loads_[i].device).refusal;
-      return absl::StrCat(loads_[i].device_name, " did not import them",
+      return absl::StrCat(loads_[i].device_name, " did not import the file's pages",
                           refusal.empty() ? "" : absl::StrCat(" (", refusal, ")"));
     }
   }

@@ -215,7 +215,10 @@ absl::Status SplitStage::FinishPiece(size_t piece) {
   // Nobody looked when the work ended, unless it ended after the calling thread's piece. So all the
   // time since the submission counts.
   spent_[device] += static_cast<uint64_t>(from - line->begin);
-  if (!status.ok()) line->timeline = {};  // it has failed for ever
+  if (!status.ok()) {  // the timeline has failed for ever
+    const std::lock_guard lock(devices_[device].device->run_mutex());
+    line->timeline = {};
+  }
   return status;
 }
 

@@ -245,8 +245,9 @@ void ChooseLayouts(const Device& device, SegmentGraph* segment,
 
 void ClearLayouts(SegmentGraph* segment, const std::function<bool(const WeightUse&)>& which) {
   for (WeightUse& use : segment->weights) {
-    if (use.packed && (which == nullptr || which(use)))
+    if (use.packed && (which == nullptr || which(use))) {
       SetLayout(&segment->graph, &use, std::nullopt);
+    }
   }
 }
 

@@ -135,6 +135,7 @@ struct SlotUse {
   uint64_t in_slots = 0;     // the choices of experts in slots
   uint64_t moved = 0;        // the experts that were moved to slots
   uint64_t moved_bytes = 0;  // their weights
+  bool in_place = false;     // there are no slots: devices read the experts in the file's pages
 
   double Share() const {
     return choices == 0 ? 0 : static_cast<double>(in_slots) / static_cast<double>(choices);

@@ -184,6 +184,9 @@ std::string BusyText(const std::vector<BusyShare>& shares) {
 
 // Returns a text such as "71.3 % of 38400 choices, 12 experts moved there, 34 MiB".
 std::string SlotText(const SlotUse& slots) {
+  if (slots.in_place) {
+    return absl::StrFormat("%.1f %% of %d choices", 100 * slots.Share(), slots.choices);
+  }
   return absl::StrFormat("%.1f %% of %d choices, %d %s moved there, %.0f MiB", 100 * slots.Share(),
                          slots.choices, slots.moved, slots.moved == 1 ? "expert" : "experts",
                          static_cast<double>(slots.moved_bytes) / (1 << 20));
@@ -307,7 +310,9 @@ std::string BenchReport::Notes() const {
   }
   for (const BenchResult& r : results_) {
     if (r.slots.choices > 0) {
-      absl::StrAppend(&text, "experts in slots in ", r.test.Name(), ": ", SlotText(r.slots), "\n");
+      absl::StrAppend(&text,
+                      r.slots.in_place ? "experts without copies in " : "experts in slots in ",
+                      r.test.Name(), ": ", SlotText(r.slots), "\n");
     }
   }
   for (const BenchResult& r : results_) {

@@ -199,6 +199,7 @@ SlotUse SlotWatch::Sum() const {
     sum.in_slots += experts->home_hits();
     sum.moved += experts->moved_experts();
     sum.moved_bytes += experts->moved_bytes();
+    sum.in_place = experts->in_place();
   }
   return sum;
 }

@@ -164,6 +164,7 @@ class Chat {
     last_ = Generation();
     answer_stopped = 0;
     answering = &conversation_->session();
+    if (end_.raised()) StopAnswer();  // a signal came before there was an answer to stop
     const absl::Status status = [&] {
       const ScopedSignals interrupt({SIGINT}, OnCtrlC);
       return ask(options);

@@ -77,11 +77,11 @@ std::string GivenCommand(const CLI::App& app) {
   return absl::StrJoin(names, " ");
 }
 
-// Describes an argument that the parser does not know, by the parser's own message.
+// Describes the first argument that the parser does not know. `text`: the parser's own message.
 std::string DescribeExtra(const CLI::App& app, const std::string& text) {
-  // It lists the arguments, the first one last.
-  const std::string word = text.substr(text.rfind(' ') + 1), command = GivenCommand(app);
-  if (word.empty()) return text;
+  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  if (unknown.empty() || unknown.front().empty()) return text;
+  const std::string &word = unknown.front(), command = GivenCommand(app);
   if (word[0] == '-' && word.size() > 1) {
     const std::string option = word.substr(0, word.find('='));
     return command.empty() ? absl::StrCat("there is no option ", option)

@@ -103,7 +103,7 @@ void AppendExpertMetrics(const Engine& engine, std::string* out) {
   const ExpertHits& hits = engine.expert_hits();
   const auto add = Adder(out);
   add("trine_expert_choices_total", "Choices of experts that were counted.", hits.choices());
-  add("trine_expert_choices_in_slots_total", "Of those, choices of experts in slots.",
+  add("trine_expert_choices_in_slots_total", "Of those, choices of experts that a GPU computed.",
       hits.in_slots());
   add("trine_experts_moved_total", "Experts that were moved to a slot.", hits.moved_experts());
   add("trine_experts_moved_bytes_total", "Bytes of them.", hits.moved_bytes());

@@ -26,6 +26,7 @@ class UnwatchedWork {
   // Waits for the end of the work, but no longer than the time (UINT64_MAX: for ever; 0 only
   // looks). Returns false if the work goes on. Otherwise settles all points of the work, unless
   // another thread does. Any thread may call, several at a time.
+  // While a thread waits here, it does not notice what others do to the timeline.
   virtual bool Finish(uint64_t timeout_ns) = 0;
 };
 
@@ -96,6 +97,14 @@ class Timeline {
       return Fail(err, TRINE_DEADLINE_EXCEEDED, "the timeline has not reached the point in time");
     }
     return value_ >= value ? TRINE_OK : Fail(err, failure_, message_);
+  }
+
+  // Waits for the end of all work that is expected. To fail the timeline before would say that work
+  // has failed that goes on.
+  void FinishExpected() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!expected_.empty() && FinishFirst(&lock, UINT64_MAX)) {
+    }
   }
 
   trine_status Query(uint64_t* value, trine_error* err) {
