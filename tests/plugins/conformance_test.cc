@@ -4,8 +4,12 @@
 #include <sys/resource.h>
 
 #include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <ostream>
 #include <regex>
+#include <sstream>
 #include <string>
 
 #include "plugins/conformance/check.h"
@@ -176,6 +180,22 @@ TEST(ConformanceKitTest, GoesOnBehindACrash) {
   }
   EXPECT_EQ(crashes, 2) << FormatReport(report, true);
   EXPECT_EQ(report.findings.back().check, "kit/complete");
+}
+
+// Checks of several plans say that they go on. On a busy machine they take longer than a plugin may
+// be silent.
+TEST(ConformanceKitTest, ChecksOfSeveralPlansGiveSignsOfLife) {
+  const std::string report = testing::TempDir() + "signs_of_life";
+  for (const char* check : {"op/order", "op/worker-counts"}) {
+    const std::string command = std::string("'") + TRINE_HELPER + "' check '" +
+                                FixturePath("sound") + "' --filter " + check +
+                                " --workers 5 --cycles 1 3>'" + report + "'";
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+    std::stringstream lines;
+    lines << std::ifstream(report).rdbuf();
+    EXPECT_NE(lines.str().find("\"alive\""), std::string::npos) << check << "\n" << lines.str();
+  }
+  std::remove(report.c_str());
 }
 
 TEST(ConformanceKitTest, CatchesALittleLeak) {
