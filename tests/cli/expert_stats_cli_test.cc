@@ -115,7 +115,8 @@ TEST_F(ExpertStatsCliTest, EachRunAddsToTheFile) {
   const Output third =
       Generate("--logits-hash --hot-experts 4 -ts several0:100% --stats" + several_);
   EXPECT_EQ(third.text, plain.text);
-  EXPECT_THAT(third.errors, ContainsRegex("several0\\(3L, 4 of 8 experts of 3 without copies\\)"));
+  EXPECT_THAT(third.errors,
+              ContainsRegex("several0\\(3L, 4 of 8 experts in each of 3 without copies\\)"));
   EXPECT_THAT(third.errors,
               ContainsRegex("experts that several0 computed without copies: [0-9.]+ % of what"));
   EXPECT_THAT(second.errors,
@@ -204,7 +205,7 @@ TEST_F(ExpertStatsCliTest, PlanKnowsWhatSlotsGet) {
   EXPECT_LT(even["decode_ms"], away["decode_ms"]) << "the CPU computes fewer experts";
   EXPECT_LT(known["decode_ms"], even["decode_ms"]);
   const Output text = Trine(plan + " --hot-experts 4 --expert-stats " + stats_);
-  EXPECT_THAT(text.text, ContainsRegex("experts, 4 of 8 also on several0: [0-9]+ % of choices"));
+  EXPECT_THAT(text.text, ContainsRegex("experts, 4 of 8 also on several2: [0-9]+ % of choices"));
   const Output in_place = Trine("plan -m " + model_ + " -t 1 -ts several0:100%" + several_ +
                                 "--hot-experts 4 --expert-stats " + stats_);
   EXPECT_THAT(in_place.text, ContainsRegex("experts, 4 of 8 also on several0: 50 % of choices"));
@@ -234,7 +235,7 @@ TEST_F(ExpertStatsCliTest, BenchOnlyReadsIt) {
 
 TEST_F(ExpertStatsCliTest, BenchSaysWhatSlotsGot) {
   const std::string bench = "bench -m " + model_ + " -p 16 -n 4 -r 2 -t 1 --no-bandwidth" +
-                            " -ts several0:100% --hot-experts 2" + several_;
+                            " -ts several2:100% --hot-experts 2" + several_;
   const Output table = Trine(bench);
   ASSERT_EQ(table.code, 0) << table.errors;
   EXPECT_THAT(table.text, HasSubstr("| hot experts |"));
@@ -255,6 +256,10 @@ TEST_F(ExpertStatsCliTest, BenchSaysWhatSlotsGot) {
     EXPECT_GT(result["expert_slot_share"], 0);
     EXPECT_LT(result["expert_slot_share"], 1);
   }
+  const Output in_place = Trine("bench -m " + model_ + " -p 0 -n 4 -r 1 -t 1 --no-bandwidth" +
+                                " -ts several0:100% --hot-experts 2" + several_);
+  EXPECT_THAT(in_place.text,
+              ContainsRegex("experts without copies in tg4: [0-9.]+ % of [0-9]+ choices\n"));
 }
 
 // A wrong file is told of before the server listens.
