@@ -96,7 +96,7 @@ TEST_F(HipSubmissionsTest, BeginOnTheCallersThread) {
   EXPECT_EQ(began, std::this_thread::get_id());
   EXPECT_EQ(Reach(a, 1), TRINE_OK);
   EXPECT_EQ(Reach(b, 5), TRINE_OK);
-  // Behind work that nobody has waited for.
+  // Starts work behind other work that no thread has waited for.
   began = {};
   submissions_->StartOrAdd({{&a, 1}}, {{&a, 2}}, begin);
   submissions_->StartOrAdd({{&a, 2}}, {{&a, 3}}, begin);

@@ -397,7 +397,7 @@ TEST_F(ExpertStatsTest, TokensThatAreReadAgainAfterALossCountOnce) {
   }
 }
 
-// The same while tokens are written one by one.
+// A device is lost while tokens are written one by one.
 TEST_F(ExpertStatsTest, ALossWhileATextIsWrittenCountsNoTokenTwice) {
   EngineOptions options = MoeOptions();
   options.expert_stats = stats_;

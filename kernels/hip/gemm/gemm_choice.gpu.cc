@@ -75,8 +75,8 @@ double Cost(const Product& product, const DeviceShape& shape, const TiledGemm& k
   return busy * (rows * filled + kOfLine * (rows + filled));
 }
 
-// Returns the best kernel of those that compute packed weights alone, or none if none takes the
-// product, or if the other kernel is better.
+// Returns the best kernel for packed weights alone. Returns none if no such kernel takes the
+// product, or if `other` is better.
 TiledGemm ForPacked(const Product& product, const DeviceShape& shape, const TiledGemm& other) {
   // The other kernel computes whole tiles, does more for each result, and waits for loads.
   constexpr double kOtherTimes = 2.2;

@@ -8,7 +8,7 @@
 
 namespace trine::hip {
 
-// Returns the kernel that is expected to be the fastest of those that take the product.
+// Returns the kernel that is expected to compute the product fastest.
 TiledGemm ChooseGemm(const Product& product, const DeviceShape& shape);
 
 // Returns the tiles along the columns of a product; with experts, the most that there can be.

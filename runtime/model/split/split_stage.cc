@@ -184,8 +184,8 @@ absl::Status SplitStage::BeginPiece(size_t piece) {
     threads_[device]->Start();
     return absl::OkStatus();
   }
-  // Not marked as busy after this call, because nobody waits for the device yet: what hangs until
-  // FinishPiece is the piece of the calling thread.
+  // The device counts as busy during this call only. Until FinishPiece nobody waits for it, so that
+  // what hangs before is the calling thread's own piece.
   const Busy busy(this, device);
   if (!line->timeline) {
     const std::shared_ptr<Device>& handle = devices_[device].device;
