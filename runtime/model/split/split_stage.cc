@@ -184,8 +184,8 @@ absl::Status SplitStage::BeginPiece(size_t piece) {
     threads_[device]->Start();
     return absl::OkStatus();
   }
-  // The device counts as busy during this call only. Until FinishPiece nobody waits for it, so that
-  // what hangs before is the calling thread's own piece.
+  // Marks the device as busy during this call only. Afterwards this thread computes its own piece,
+  // and a piece that hangs must not be blamed on the device.
   const Busy busy(this, device);
   if (!line->timeline) {
     const std::shared_ptr<Device>& handle = devices_[device].device;
